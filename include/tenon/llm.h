@@ -1,0 +1,99 @@
+// Language models: load a GGUF, generate text, score ids.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenon/device.h"
+#include "tenon/dtype.h"
+
+namespace tenon {
+class ByteSource;
+}
+
+namespace tenon::llm {
+
+struct LoadOptions {
+  int64_t context = 0;               // most tokens that a conversation holds; 0: min(the model's, 4096)
+  DType kv_dtype = DType::f16;       // f16 or f32
+  // Called with bytes done and bytes in all; may be empty.
+  std::function<void(int64_t, int64_t)> on_progress;
+};
+
+// Asks a running generation to stop; may be set from any thread or a signal handler.
+struct Cancel {
+  std::atomic<bool> requested{false};
+};
+
+struct GenerateOptions {
+  int64_t max_tokens = 256;
+  bool raw = false;        // the prompt as it is, special tokens recognised; false: as a user's message in the chat template
+  std::string system;      // chat only; empty: the template's default
+  float temperature = 0;   // 0: greedy
+  uint32_t top_k = 0;      // 0: off
+  float top_p = 1;         // 1: off
+  float min_p = 0;         // 0: off
+  uint64_t seed = 0;
+  Cancel* cancel = nullptr;
+};
+
+enum class Finish { eos, length, interrupted };
+const char* to_string(Finish f);  // "eos", "length", "interrupted"
+
+struct Phase {
+  double seconds = 0;
+  int64_t tokens = 0;
+  Counters counters;
+};
+
+struct Generation {
+  std::vector<int32_t> prompt_ids;
+  std::vector<int32_t> ids;   // generated, without the end token
+  std::string text;
+  Finish finish = Finish::length;
+  Phase prefill, decode;
+};
+
+struct TopLogits {
+  std::vector<int32_t> ids;  // best first; ties: the lower id
+  std::vector<float> logits;
+};
+
+class Model {
+ public:
+  // Throws Error(io | format | unsupported | out_of_memory): what is wrong with the file and what would work.
+  static Model load(const std::string& path, const Device& device = Device::default_device(), const LoadOptions& options = {});
+  static Model load(std::shared_ptr<ByteSource> source, const Device& device, const LoadOptions& options = {});
+  // The plan of one decode step (tokens = 1) or of a prompt chunk, on any device that plans; reads no weights.
+  static std::string plan(const std::string& path, const Device& device, int64_t tokens, bool json, const LoadOptions& options = {});
+
+  // `on_piece` gets complete UTF-8 as it is generated; returning false stops (Finish::interrupted). It may be empty.
+  // Throws Error(context_length) when the prompt does not fit.
+  Generation generate(std::string_view prompt, const GenerateOptions& options = {},
+                      const std::function<bool(std::string_view)>& on_piece = {});
+  Generation generate_ids(const std::vector<int32_t>& prompt_ids, const GenerateOptions& options = {},
+                          const std::function<bool(std::string_view)>& on_piece = {});
+  // Teacher-forced: entry i holds the `top` best logits after ids[0..i].
+  std::vector<TopLogits> score(const std::vector<int32_t>& ids, int64_t top = 2, Cancel* cancel = nullptr);
+
+  std::vector<int32_t> encode(std::string_view text, bool parse_special = true) const;
+  std::string decode(const std::vector<int32_t>& ids) const;
+
+  const std::string& architecture() const;  // "llama", "qwen2"
+  int64_t context() const;
+  int64_t vocabulary() const;
+  const Device& device() const;
+  const Phase& load_phase() const;
+
+  struct Impl;
+  explicit Model(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace tenon::llm

@@ -1,0 +1,62 @@
+// State: what is updated in place (caches, parameters, counters); and compile(): a function traced once and replayed.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tenon/tensor.h"
+
+namespace tenon {
+
+struct StateData;
+
+// Holds a value on a device. set() submits the computation of the next value at once; where the expression is an
+// update() of the state's own value, it happens in place. A snapshot (value()) that is still held keeps its content:
+// then the update works on a copy, counted in Counters::state_copies.
+class State {
+ public:
+  explicit State(const Tensor& initial);
+  Tensor value() const;
+  // Shape and dtype must be those of the state. Inside compile() it becomes part of the compiled function.
+  void set(const Tensor& next);
+  // set(f(value())) with nothing else holding the value, so that an update in f works in place also outside compile()
+  // (in `s.set(update(s.value(), ...))` the temporary is a snapshot that is still held).
+  void apply(const std::function<Tensor(Tensor)>& f) { set(f(value())); }
+  // A new value of another shape or dtype (a grown cache). Not inside compile().
+  void reset(const Tensor& value);
+  const std::shared_ptr<StateData>& data() const { return data_; }
+
+ private:
+  std::shared_ptr<StateData> data_;
+};
+
+// Sets several states and evaluates several tensors in one plan.
+struct StateUpdate {
+  State state;
+  Tensor next;
+};
+void eval(std::span<const Tensor> tensors, std::span<const StateUpdate> updates);
+
+// A function compiled once for the shapes of its inputs: the plan is made at compile(), a call only binds and runs it.
+// States that the function reads and sets are read and set by each call; run-time scalars are read at each call.
+class Compiled {
+ public:
+  using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+  // Inputs must have the dtypes and shapes of the examples. Returns at once; the results are being computed.
+  std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
+  std::string plan_text() const;
+  std::string plan_json() const;
+  int64_t launches() const;
+  int64_t copies() const;
+  int64_t peak_bytes() const;  // arena and outputs
+
+  struct Impl;
+  explicit Compiled(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+Compiled compile(const Compiled::Function& f, const std::vector<Tensor>& example_inputs, const Device& device);
+
+}  // namespace tenon

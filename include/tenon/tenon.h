@@ -1,0 +1,10 @@
+// Everything public.
+#pragma once
+#include "tenon/device.h"
+#include "tenon/dtype.h"
+#include "tenon/error.h"
+#include "tenon/llm.h"
+#include "tenon/ops.h"
+#include "tenon/state.h"
+#include "tenon/tensor.h"
+#include "tenon/version.h"

@@ -1,0 +1,95 @@
+// Opening devices by name.
+#include "tenon/device.h"
+
+#include <cstdlib>
+#include <map>
+
+#include "backends/table.h"
+#include "base/check.h"
+#include "runtime/device_context.h"
+
+namespace tenon {
+namespace {
+
+std::string known_names() {
+  std::string out;
+  for (const BackendRow& row : backend_table())
+    for (const char* v : row.variants) out += cat(out.empty() ? "" : ", ", v);
+  return out;
+}
+
+std::unique_ptr<Backend> open_backend(const std::string& name, int threads) {
+  for (const BackendRow& row : backend_table())
+    for (const char* v : row.variants) {
+      if (name != v) continue;
+      if (const std::string why = row.unavailable(); !why.empty())
+        throw Error(ErrorCode::device, cat("device '", name, "' is not available here: ", why), {.device = name});
+      return row.open(name, threads);
+    }
+  throw Error(ErrorCode::device, cat("there is no device '", name, "'; the devices are ", known_names()), {.device = name});
+}
+
+}  // namespace
+
+Device Device::open(const std::string& name, int threads) {
+  return Device(std::make_shared<DeviceContext>(open_backend(name, threads)));
+}
+
+Device Device::open(const std::string& name) {
+  // Never destroyed: at exit other statics may still hold tensors.
+  static Mutex& mutex = *new Mutex;
+  static auto& open_devices = *new std::map<std::string, std::shared_ptr<DeviceContext>>;
+  Lock lock(mutex);
+  std::shared_ptr<DeviceContext>& context = open_devices[name];
+  if (!context) {
+    try {
+      context = std::make_shared<DeviceContext>(open_backend(name, 0));
+    } catch (...) {
+      open_devices.erase(name);
+      throw;
+    }
+  }
+  return Device(context);
+}
+
+Device Device::default_device() {
+  const char* wish = std::getenv("TENON_DEVICE");
+  if (wish && *wish) return open(wish);
+  for (const BackendRow& row : backend_table())
+    if (row.unavailable().empty()) return open(row.variants[0]);
+  throw Error(ErrorCode::device, "no device is available");
+}
+
+const std::string& Device::name() const { return context_->backend().name(); }
+const std::string& Device::description() const { return context_->backend().description(); }
+
+Counters Device::counters() const {
+  RecursiveLock lock(context_->mutex());
+  return context_->counters();
+}
+int64_t Device::memory_bytes() const {
+  RecursiveLock lock(context_->mutex());
+  return context_->pool().held();
+}
+int64_t Device::peak_memory_bytes() const {
+  RecursiveLock lock(context_->mutex());
+  return context_->pool().peak();
+}
+void Device::synchronize() const {
+  RecursiveLock lock(context_->mutex());
+  context_->wait(context_->backend().submit());
+}
+
+std::vector<DeviceInfo> list_devices() {
+  std::vector<DeviceInfo> all;
+  for (const BackendRow& row : backend_table())
+    for (const char* v : row.variants) {
+      DeviceInfo info{v, {}, true, row.unavailable()};
+      info.available = info.reason.empty();
+      if (info.available) info.description = Device::open(v).description();
+      all.push_back(std::move(info));
+    }
+  return all;
+}
+
+}  // namespace tenon

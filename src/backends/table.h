@@ -1,0 +1,22 @@
+// Every backend: one row each.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/backend.h"
+
+namespace tenon {
+
+struct BackendRow {
+  const char* family;                  // "cpu"
+  std::vector<const char*> variants;   // full names that Device::open takes
+  // Empty when it can be opened, otherwise why not.
+  std::string (*unavailable)();
+  std::unique_ptr<Backend> (*open)(const std::string& name, int threads);
+};
+
+// In the order of preference.
+const std::vector<BackendRow>& backend_table();
+
+}  // namespace tenon

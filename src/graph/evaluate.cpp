@@ -1,0 +1,133 @@
+#include "graph/evaluate.h"
+
+#include <unordered_map>
+
+#include "base/check.h"
+#include "graph/plan_builder.h"
+#include "runtime/execute.h"
+
+namespace tenon::graph {
+namespace {
+
+// Plans by structure. Bounded: programs whose shapes never repeat must not grow without end.
+class PlanCache {
+ public:
+  static constexpr size_t limit = 512;
+  std::shared_ptr<const Plan> find(const std::vector<uint64_t>& key) const {
+    auto [begin, end] = plans_.equal_range(hash_of(key));
+    for (auto it = begin; it != end; ++it)
+      if (it->second.first == key) return it->second.second;
+    return nullptr;
+  }
+  void add(std::vector<uint64_t> key, std::shared_ptr<const Plan> plan) {
+    if (plans_.size() >= limit) plans_.clear();
+    const uint64_t h = hash_of(key);
+    plans_.emplace(h, std::make_pair(std::move(key), std::move(plan)));
+  }
+
+ private:
+  static uint64_t hash_of(const std::vector<uint64_t>& key) {
+    uint64_t h = 0x9e3779b97f4a7c15ull;
+    for (uint64_t w : key) h = (h ^ w) * 0xff51afd7ed558ccdull, h ^= h >> 32;
+    return h;
+  }
+  std::unordered_multimap<uint64_t, std::pair<std::vector<uint64_t>, std::shared_ptr<const Plan>>> plans_;
+};
+
+PlanCache& plan_cache(DeviceContext& device) {
+  if (!device.attachment()) device.attachment() = std::make_shared<PlanCache>();
+  return *static_cast<PlanCache*>(device.attachment().get());
+}
+
+std::shared_ptr<const Plan> cached_plan(const std::shared_ptr<DeviceContext>& device, std::span<const NodeRef> roots,
+                                        const PlanInputs& inputs, const std::unordered_set<const Node*>& donated) {
+  std::vector<uint64_t> key = plan_key(roots, inputs, donated);
+  PlanCache& cache = plan_cache(*device);
+  if (auto plan = cache.find(key)) return plan;
+  auto plan = build_plan(device, roots, inputs, donated);
+  ++device->counters().plans;
+  cache.add(std::move(key), plan);
+  return plan;
+}
+
+void become_leaf(Node& n, const Node& value) {
+  std::vector<NodeRef> dropped = std::move(n.inputs);
+  n.inputs.clear();
+  n.ints.clear();
+  n.kind = Kind::leaf;
+  n.anchor = nullptr;
+  n.storage = value.storage;
+  n.offset = value.offset;
+  n.strides = value.strides;
+}
+
+}  // namespace
+
+std::shared_ptr<const Plan> plan_for(std::span<const NodeRef> roots, const std::unordered_set<const Node*>& donated) {
+  TENON_CHECK(!roots.empty());
+  const std::shared_ptr<DeviceContext> device = roots[0]->device;
+  RecursiveLock lock(device->mutex());
+  return cached_plan(device, roots, plan_inputs(roots), donated);
+}
+
+std::vector<NodeRef> result_leaves(const std::shared_ptr<DeviceContext>& device, const Plan& plan,
+                                   std::span<const Ref<Storage>> outputs, std::span<const Ref<Storage>> leaf_storages,
+                                   std::span<const int64_t> leaf_offsets) {
+  std::vector<NodeRef> results;
+  for (const PlanRoot& r : plan.roots) {
+    const PlanBuffer& b = plan.buffers[size_t(r.buffer)];
+    NodeRef n = placeholder(device, r.dtype, r.shape);
+    const bool of_leaf = b.where == PlanBuffer::Where::leaf;
+    n->storage = of_leaf ? leaf_storages[size_t(b.index)] : outputs[size_t(b.index)];
+    n->offset = r.offset + (of_leaf ? leaf_offsets[size_t(b.index)] : 0);
+    n->strides = r.strides;
+    results.push_back(std::move(n));
+  }
+  return results;
+}
+
+void evaluate(std::span<const NodeRef> roots, const std::unordered_set<const Node*>& donated) {
+  std::vector<NodeRef> pending;
+  for (const NodeRef& r : roots)
+    if (r->kind != Kind::leaf) pending.push_back(r);
+  if (pending.empty()) return;
+  const std::shared_ptr<DeviceContext> device = pending[0]->device;
+  for (const NodeRef& r : pending)
+    if (r->device != device)
+      throw Error(ErrorCode::device, cat("eval: tensors on ", device->backend().name(), " and on ",
+                                         r->device->backend().name(), "; evaluate each device's tensors by themselves"));
+  RecursiveLock lock(device->mutex());
+  const PlanInputs inputs = plan_inputs(pending);
+  const auto plan = cached_plan(device, pending, inputs, donated);
+  std::vector<LeafBinding> leaves;
+  std::vector<Ref<Storage>> storages;
+  std::vector<int64_t> offsets;
+  for (const Node* n : inputs.leaves) {
+    if (!n->storage)
+      throw Error(ErrorCode::invalid_argument, "eval: a compiled function's input has no value while it is traced; "
+                                               "return the tensor from the function instead of reading it");
+    leaves.push_back({n->storage, n->offset});
+    storages.push_back(n->storage);
+    offsets.push_back(n->offset);
+  }
+  std::vector<uint32_t> scalars;
+  for (const Node* n : inputs.scalars) scalars.push_back(n->value.load());
+  const Execution run = execute(device, plan, leaves, scalars);
+  const std::vector<NodeRef> results = result_leaves(device, *plan, run.outputs, storages, offsets);
+  for (size_t i = 0; i < pending.size(); ++i) become_leaf(*pending[i], *results[i]);
+}
+
+std::vector<std::byte> read_leaf(const Node& n) {
+  TENON_CHECK(n.kind == Kind::leaf && n.storage);
+  std::vector<std::byte> out(size_t(dense_bytes(n.dtype, n.shape)));
+  if (out.empty()) return out;
+  TENON_CHECK(n.strides == dense_strides(n.shape), "reading needs dense memory");
+  DeviceContext& device = *n.device;
+  RecursiveLock lock(device.mutex());
+  device.backend().read(n.storage->handle(), n.offset, out);
+  device.counters().bytes_down += int64_t(out.size());
+  device.wait(device.backend().submit());
+  return out;
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,61 @@
+#include <unordered_map>
+
+#include "base/check.h"
+#include "graph/lower.h"
+#include "graph/plan_builder.h"
+
+namespace tenon::graph {
+namespace {
+
+// A node is copied when one of its inputs was replaced.
+NodeRef with_inputs(const Node& n, std::vector<NodeRef> inputs) {
+  NodeRef copy = make_node(n.kind, n.dtype, n.shape, std::move(inputs), n.ints);
+  copy->op = n.op;
+  copy->reduce = n.reduce;
+  copy->anchor = n.anchor;
+  return copy;
+}
+
+[[noreturn]] void no_kernel(Backend& backend, const Node& n) {
+  std::string dtypes;
+  for (int i = 0; i < n.anchor->tensors; ++i) dtypes += cat(i ? ", " : "", to_string(n.inputs[size_t(i)]->dtype));
+  throw Error(ErrorCode::unsupported,
+              cat(n.anchor->family, " on ", dtypes, " has no kernel on device ", backend.name(),
+                  " and no composition; move the inputs to another device with to(device)"),
+              {.op = n.anchor->family, .dtypes = dtypes, .device = backend.name()});
+}
+
+// One pass over the graph; true when something was replaced.
+bool replace_once(Backend& backend, std::vector<NodeRef>& roots) {
+  std::unordered_map<const Node*, NodeRef> replaced;
+  for (Node* n : topological_order(roots)) {
+    bool changed = false;
+    std::vector<NodeRef> inputs;
+    for (const NodeRef& i : n->inputs) {
+      auto it = replaced.find(i.get());
+      changed = changed || it != replaced.end();
+      inputs.push_back(it == replaced.end() ? i : it->second);
+    }
+    NodeRef now = changed ? with_inputs(*n, std::move(inputs)) : NodeRef(n);
+    if (now->kind == Kind::anchor && !backend.kernel(anchor_desc(*now))) {
+      if (!now->anchor->compose) no_kernel(backend, *now);
+      now = now->anchor->compose(*now);
+      changed = true;
+    }
+    if (changed) replaced[n] = now;
+  }
+  for (NodeRef& r : roots)
+    if (auto it = replaced.find(r.get()); it != replaced.end()) r = it->second;
+  return !replaced.empty();
+}
+
+}  // namespace
+
+std::vector<NodeRef> legalise(Backend& backend, std::span<const NodeRef> roots) {
+  std::vector<NodeRef> out(roots.begin(), roots.end());
+  while (replace_once(backend, out)) {
+  }
+  return out;
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,175 @@
+#include "tenon/tensor.h"
+
+#include <bit>
+#include <cstring>
+
+#include "base/check.h"
+#include "core/half.h"
+#include "core/shape.h"
+#include "graph/evaluate.h"
+#include "graph/handles.h"
+
+namespace tenon {
+
+using graph::NodeRef;
+
+Tensor::Tensor(const Tensor& o) : node_(o.node_) {
+  if (node_) node_->retain();
+}
+Tensor::Tensor(Tensor&& o) noexcept : node_(std::exchange(o.node_, nullptr)) {}
+Tensor& Tensor::operator=(Tensor o) noexcept {
+  std::swap(node_, o.node_);
+  return *this;
+}
+Tensor::~Tensor() {
+  if (node_ && node_->drop()) graph::Node::destroy(node_);
+}
+
+namespace graph {
+
+Tensor to_tensor(const NodeRef& n) {
+  n->retain();
+  return Tensor(n.get());
+}
+
+NodeRef node_of(const Tensor& t) {
+  if (!t.defined()) throw Error(ErrorCode::invalid_argument, "an empty Tensor was used; give it a value first");
+  return NodeRef(t.node());
+}
+
+}  // namespace graph
+
+DType Tensor::dtype() const { return graph::node_of(*this)->dtype; }
+const Shape& Tensor::shape() const {
+  graph::node_of(*this);
+  return node_->shape;
+}
+int64_t Tensor::dim(int64_t axis) const { return shape()[size_t(normalise_axis("dim", axis, rank()))]; }
+int64_t Tensor::size() const { return element_count(shape()); }
+Device Tensor::device() const { return Device(graph::node_of(*this)->device); }
+
+Tensor Tensor::from_bytes(std::span<const std::byte> bytes, DType dtype, Shape shape, const Device& device) {
+  const int64_t need = dense_bytes(dtype, shape);
+  if (int64_t(bytes.size()) != need)
+    throw Error(ErrorCode::shape, cat("a ", to_string(dtype), " tensor of shape ", to_string(shape), " has ", need,
+                                      " bytes, but ", int64_t(bytes.size()), " were given"));
+  std::vector<std::byte> copy(bytes.begin(), bytes.end());
+  auto storage = make_ref<Storage>(device.shared(), std::move(copy));
+  return graph::to_tensor(graph::leaf(std::move(storage), dtype, std::move(shape)));
+}
+
+template <>
+Tensor Tensor::from<float>(std::span<const float> v, Shape shape, const Device& device) {
+  return from_bytes(std::as_bytes(v), DType::f32, std::move(shape), device);
+}
+template <>
+Tensor Tensor::from<int32_t>(std::span<const int32_t> v, Shape shape, const Device& device) {
+  return from_bytes(std::as_bytes(v), DType::i32, std::move(shape), device);
+}
+template <>
+Tensor Tensor::from<uint32_t>(std::span<const uint32_t> v, Shape shape, const Device& device) {
+  return from_bytes(std::as_bytes(v), DType::u32, std::move(shape), device);
+}
+template <>
+Tensor Tensor::from<bool>(std::span<const bool> v, Shape shape, const Device& device) {
+  return from_bytes(std::as_bytes(v), DType::bool_, std::move(shape), device);
+}
+
+std::vector<std::byte> Tensor::to_bytes() const {
+  NodeRef n = graph::node_of(*this);
+  graph::evaluate({&n, 1});
+  if (n->strides != dense_strides(n->shape) && element_count(n->shape) > 0) {
+    n = graph::concat({n}, 0);  // one part: a dense copy
+    graph::evaluate({&n, 1});
+  }
+  return graph::read_leaf(*n);
+}
+
+namespace {
+
+[[noreturn]] void wrong_type(const char* asked, DType dtype) {
+  throw Error(ErrorCode::dtype, cat("to_vector<", asked, ">() of a ", to_string(dtype),
+                                    " tensor; read f32, f16, bf16 as float, i32 as int32_t, u32 as uint32_t, bool as uint8_t"),
+              {.op = "to_vector", .dtypes = to_string(dtype)});
+}
+
+template <class T>
+std::vector<T> copied(const Tensor& t, DType dtype, const char* asked) {
+  if (t.dtype() != dtype) wrong_type(asked, t.dtype());
+  const std::vector<std::byte> bytes = t.to_bytes();
+  std::vector<T> out(bytes.size() / sizeof(T));
+  if (!bytes.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+}  // namespace
+
+template <>
+std::vector<float> Tensor::to_vector<float>() const {
+  const DType t = dtype();
+  if (is_quantised(t)) return graph::to_tensor(graph::cast(graph::node_of(*this), DType::f32)).to_vector<float>();
+  if (t == DType::f32) return copied<float>(*this, DType::f32, "float");
+  if (!is_float(t)) wrong_type("float", t);
+  std::vector<float> out;
+  for (uint16_t h : copied<uint16_t>(*this, t, "float")) out.push_back(t == DType::f16 ? f32_from_f16(h) : f32_from_bf16(h));
+  return out;
+}
+template <>
+std::vector<int32_t> Tensor::to_vector<int32_t>() const {
+  return copied<int32_t>(*this, DType::i32, "int32_t");
+}
+template <>
+std::vector<uint32_t> Tensor::to_vector<uint32_t>() const {
+  return copied<uint32_t>(*this, DType::u32, "uint32_t");
+}
+template <>
+std::vector<uint8_t> Tensor::to_vector<uint8_t>() const {
+  return copied<uint8_t>(*this, DType::bool_, "uint8_t");
+}
+
+namespace {
+template <class T>
+T one(const Tensor& t) {
+  if (t.size() != 1)
+    throw Error(ErrorCode::shape, cat("item() needs a tensor of one element, not ", to_string(t.shape())), {.op = "item"});
+  return t.to_vector<T>()[0];
+}
+}  // namespace
+template <>
+float Tensor::item<float>() const { return one<float>(*this); }
+template <>
+int32_t Tensor::item<int32_t>() const { return one<int32_t>(*this); }
+template <>
+uint32_t Tensor::item<uint32_t>() const { return one<uint32_t>(*this); }
+
+Tensor Tensor::to(const Device& target) const {
+  if (target == device()) return *this;
+  return from_bytes(to_bytes(), dtype(), shape(), target);
+}
+
+void eval(std::span<const Tensor> tensors) {
+  std::vector<NodeRef> roots;
+  for (const Tensor& t : tensors) roots.push_back(graph::node_of(t));
+  graph::evaluate(roots);
+}
+
+std::string plan_text(std::span<const Tensor> tensors) {
+  std::vector<NodeRef> roots;
+  for (const Tensor& t : tensors) roots.push_back(graph::node_of(t));
+  return to_string(*graph::plan_for(roots));
+}
+
+Scalar::Scalar(uint32_t value, const Device& device)
+    : tensor_(graph::to_tensor(graph::scalar(device.shared(), DType::u32, value))) {}
+Scalar::Scalar(float value, const Device& device)
+    : tensor_(graph::to_tensor(graph::scalar(device.shared(), DType::f32, std::bit_cast<uint32_t>(value)))) {}
+void Scalar::set(uint32_t value) {
+  TENON_CHECK(tensor_.dtype() == DType::u32);
+  tensor_.node()->value.store(value);
+}
+void Scalar::set(float value) {
+  TENON_CHECK(tensor_.dtype() == DType::f32);
+  tensor_.node()->value.store(std::bit_cast<uint32_t>(value));
+}
+
+}  // namespace tenon

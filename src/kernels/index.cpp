@@ -1,0 +1,47 @@
+#include "kernels/index.h"
+
+#include <vector>
+
+#include "kernels/attention/attention.cpu.h"
+#include "kernels/matmul/matmul.cpu.h"
+#include "kernels/matmul/matmul.host.h"
+#include "kernels/quant_matmul/quant_matmul.cpu.h"
+#include "kernels/region/region.cpu.h"
+#include "kernels/region/region.host.h"
+#include "kernels/sample/sample.cpu.h"
+
+namespace tenon {
+namespace {
+
+using Rows = std::vector<NativeKernel>;
+
+void append(Rows& rows, std::span<const NativeKernel> more) { rows.insert(rows.end(), more.begin(), more.end()); }
+
+Rows cpu_rows() {
+  Rows rows{cpu::map_kernel, cpu::row_kernel};
+  append(rows, cpu::matmul_kernels());
+  append(rows, cpu::quant_matmul_kernels());
+  append(rows, cpu::attention_kernels());
+  rows.push_back(sample_kernel);
+  return rows;
+}
+
+Rows host_rows() { return {host::map_kernel, host::row_kernel, host::matmul_kernel, sample_kernel}; }
+
+}  // namespace
+
+std::span<const NativeKernel> native_kernels(const char* target) {
+  static const Rows cpu = cpu_rows(), host = host_rows();
+  const std::string_view name = target;
+  if (name == "cpu") return cpu;
+  if (name == "host") return host;
+  return {};
+}
+
+const NativeKernel* find_native_kernel(std::string_view target, const KernelDesc& desc) {
+  for (const NativeKernel& kernel : native_kernels(std::string(target).c_str()))
+    if (desc.family == kernel.family && kernel.applies(desc)) return &kernel;
+  return nullptr;
+}
+
+}  // namespace tenon

@@ -1,0 +1,290 @@
+// The reference device's map and row kernels: the program interpreted instruction by instruction in double precision,
+// each result rounded once when it is stored. Nothing here is shared with the CPU's loops.
+#include "kernels/region/region.host.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/half.h"
+
+namespace tenon::host {
+namespace {
+
+using Kind = Instr::Kind;
+using Values = std::vector<double>;
+
+constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+constexpr int64_t map_chunk = 4096;
+
+uint16_t half_at(const std::byte* p) {
+  uint16_t h;
+  std::memcpy(&h, p, 2);
+  return h;
+}
+
+template <class T>
+T read_as(const std::byte* p) {
+  T v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+// Element `i` of a buffer; quantised formats as GGUF documents them, each product and sum rounded to f32 as there.
+double element(DType dtype, const std::byte* base, int64_t i) {
+  const std::byte* block = base + i / 32 * block_bytes(dtype);
+  const int j = int(i % 32);
+  auto nibble = [&](int header) {
+    const int byte = int(block[header + j % 16]);
+    return float(j < 16 ? byte & 15 : byte >> 4);
+  };
+  switch (dtype) {
+    case DType::f32: return double(read_as<float>(base + i * 4));
+    case DType::f16: return double(f32_from_f16(half_at(base + i * 2)));
+    case DType::bf16: return double(f32_from_bf16(half_at(base + i * 2)));
+    case DType::i32: return double(read_as<int32_t>(base + i * 4));
+    case DType::u32: return double(read_as<uint32_t>(base + i * 4));
+    case DType::bool_: return double(int(base[i]));
+    case DType::q8_0: return double(f32_from_f16(half_at(block)) * float(read_as<int8_t>(block + 2 + j)));
+    case DType::q4_0: return double(f32_from_f16(half_at(block)) * (nibble(2) - 8));
+    case DType::q4_1: {
+      const float product = f32_from_f16(half_at(block)) * nibble(4);
+      return double(product + f32_from_f16(half_at(block + 2)));
+    }
+  }
+  return nan_value;
+}
+
+void put(DType dtype, std::byte* base, int64_t i, double v) {
+  auto write = [&](auto x) { std::memcpy(base + i * int64_t(sizeof x), &x, sizeof x); };
+  switch (dtype) {
+    case DType::f32: return write(float(v));
+    case DType::f16: return write(f16_from_f32(float(v)));
+    case DType::bf16: return write(bf16_from_f32(float(v)));
+    case DType::i32: return write(int32_t(v));
+    case DType::u32: return write(uint32_t(v));
+    case DType::bool_: return write(uint8_t(v != 0));
+    default: return;
+  }
+}
+
+double from_bits(Lane lane, uint32_t bits) {
+  if (lane == Lane::f32) return double(std::bit_cast<float>(bits));
+  return lane == Lane::i32 ? double(int32_t(bits)) : double(bits);
+}
+
+double wrap(Lane lane, double v) {  // integer results wrap to 32 bits
+  if (lane == Lane::f32) return v;
+  const auto bits = uint32_t(uint64_t(int64_t(v)));
+  return from_bits(lane, bits);
+}
+
+double saturate(double v, double low, double high) { return std::isnan(v) ? 0 : std::trunc(std::clamp(v, low, high)); }
+
+uint32_t philox_word(uint64_t index, uint32_t key0, uint32_t key1, uint32_t stream) {
+  const uint64_t block = index / 4;
+  uint32_t c[4] = {uint32_t(block), uint32_t(block >> 32), stream, 0};
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t a = uint64_t(c[0]) * 0xD2511F53u, b = uint64_t(c[2]) * 0xCD9E8D57u;
+    const uint32_t next[4] = {uint32_t(b >> 32) ^ c[1] ^ key0, uint32_t(b), uint32_t(a >> 32) ^ c[3] ^ key1, uint32_t(a)};
+    std::copy(next, next + 4, c);
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  return c[index % 4];
+}
+
+double integer_product(Lane lane, double a, double b) {
+  return from_bits(lane, uint32_t(int64_t(a)) * uint32_t(int64_t(b)));
+}
+
+double bits_op(ScalarOp op, Lane lane, double x, double y) {
+  const auto a = uint32_t(int64_t(x)), b = uint32_t(int64_t(y));
+  switch (op) {
+    case ScalarOp::bit_and: return from_bits(lane, a & b);
+    case ScalarOp::bit_or: return from_bits(lane, a | b);
+    case ScalarOp::bit_xor: return from_bits(lane, a ^ b);
+    case ScalarOp::shift_left: return from_bits(lane, b < 32 ? a << b : 0);
+    default: break;
+  }
+  if (lane == Lane::i32) return double(int32_t(a) >> std::min(b, 31u));
+  return double(b < 32 ? a >> b : 0);
+}
+
+double apply(const Instr& c, const double* x) {
+  const double a = x[0], b = x[1];
+  switch (c.op) {
+    case ScalarOp::neg: return wrap(c.lane, -a);
+    case ScalarOp::abs: return wrap(c.lane, std::fabs(a));
+    case ScalarOp::add: return wrap(c.lane, a + b);
+    case ScalarOp::sub: return wrap(c.lane, a - b);
+    case ScalarOp::mul: return c.lane == Lane::f32 ? a * b : integer_product(c.lane, a, b);
+    case ScalarOp::div: return a / b;
+    case ScalarOp::min: return std::isnan(a) || std::isnan(b) ? nan_value : a == b ? (std::signbit(a) ? a : b) : std::min(a, b);
+    case ScalarOp::max: return std::isnan(a) || std::isnan(b) ? nan_value : a == b ? (std::signbit(a) ? b : a) : std::max(a, b);
+    case ScalarOp::eq: return a == b;
+    case ScalarOp::ne: return a != b;
+    case ScalarOp::lt: return a < b;
+    case ScalarOp::le: return a <= b;
+    case ScalarOp::exp: return std::exp(a);
+    case ScalarOp::log: return std::log(a);
+    case ScalarOp::sqrt: return std::sqrt(a);
+    case ScalarOp::rsqrt: return 1 / std::sqrt(a);
+    case ScalarOp::tanh: return std::tanh(a);
+    case ScalarOp::erf: return std::erf(a);
+    case ScalarOp::select: return a != 0 ? b : x[2];
+    case ScalarOp::to_f32: return a;
+    case ScalarOp::to_i32: return c.arg_lane == Lane::f32 ? saturate(a, -2147483648.0, 2147483647.0) : from_bits(Lane::i32, uint32_t(a));
+    case ScalarOp::to_u32: return c.arg_lane == Lane::f32 ? saturate(a, 0, 4294967295.0) : double(uint32_t(int32_t(a)));
+    case ScalarOp::to_bool: return a != 0;
+    case ScalarOp::round_f16: return double(f32_from_f16(f16_from_f32(float(a))));
+    case ScalarOp::round_bf16: return double(f32_from_bf16(bf16_from_f32(float(a))));
+    case ScalarOp::philox:
+      return double(philox_word(uint64_t(uint32_t(a)) | uint64_t(uint32_t(b)) << 32, uint32_t(x[2]), uint32_t(x[3]), uint32_t(x[4])));
+    default: return bits_op(c.op, c.lane, a, b);
+  }
+}
+
+double reduce(const Instr& c, const Values& v) {
+  if (c.reduce == ReduceOp::sum) {
+    double s = 0;
+    for (double x : v) s += x;
+    return wrap(c.lane, std::isfinite(s) || c.lane == Lane::f32 ? s : 0);
+  }
+  const double lowest = c.arg_lane == Lane::f32 ? -std::numeric_limits<double>::infinity() : c.arg_lane == Lane::i32 ? -2147483648.0 : 0.0;
+  double best = lowest;
+  size_t at = 0;
+  bool found = false;
+  for (size_t i = 0; i < v.size(); ++i) {
+    if (std::isnan(best)) break;
+    if (std::isnan(v[i]) || !found || v[i] > best) best = v[i], at = i, found = true;
+  }
+  return c.reduce == ReduceOp::argmax ? double(at) : best;
+}
+
+// The program over `n` elements from `start` of the walked axes, at one place of the outer axes.
+class Interpreter {
+ public:
+  Interpreter(const KernelArgs& args, int first_axis, int axes)
+      : args_(args), d_(*args.desc), p_(args.params->region), first_(first_axis), axes_(axes) {}
+
+  void poison(int64_t row, int64_t start, int64_t n) {
+    for (const Instr& c : d_.program)
+      if (c.kind == Kind::store)
+        for (int64_t i = 0; i < (c.row ? 1 : n); ++i) {
+          const int64_t bytes = block_bytes(operand(c).dtype);
+          std::memset(buffer(c) + offset(c, row, c.row ? 0 : start + i) * bytes, 0xff, size_t(bytes));
+        }
+  }
+
+  void run(int64_t row, int64_t start, int64_t n) {
+    std::vector<Values> values(d_.program.size());
+    for (size_t k = 0; k < d_.program.size(); ++k) {
+      const Instr& c = d_.program[k];
+      const int64_t count = c.row || c.kind == Kind::constant || c.kind == Kind::scalar ? 1 : n;
+      Values& out = values[k];
+      if (c.kind == Kind::reduce) {
+        out.push_back(reduce(c, spread(values[c.args[0]], n)));
+        continue;
+      }
+      out.resize(size_t(c.kind == Kind::store ? 0 : count));
+      auto arg = [&](int a, int64_t i) {
+        const Values& v = values[c.args[size_t(a)]];
+        return v.size() == 1 ? v[0] : v[size_t(i)];
+      };
+      for (int64_t i = 0; i < count; ++i) {
+        if (c.kind == Kind::store) put(operand(c).dtype, buffer(c), offset(c, row, c.row ? 0 : start + i), arg(0, i));
+        else out[size_t(i)] = value(c, row, c.row ? 0 : start + i, i, arg);
+      }
+    }
+  }
+
+ private:
+  static Values spread(const Values& v, int64_t n) { return int64_t(v.size()) == n ? v : Values(size_t(n), v.at(0)); }
+  const Operand& operand(const Instr& c) const { return d_.operands[c.operand]; }
+  std::byte* buffer(const Instr& c) const {
+    int b = 0;
+    for (int i = 0; i < c.operand; ++i) b += d_.operands[size_t(i)].kind == Operand::Kind::buffer;
+    return args_.buffers[b];
+  }
+
+  // Element offset of the operand at a row of the outer axes and a position along the walked axes.
+  int64_t offset(const Instr& c, int64_t row, int64_t position) const {
+    const RegionOperandParams& o = p_.operands[c.operand];
+    int64_t at = 0;
+    for (int a = first_ + axes_ - 1; a >= first_; --a) {
+      at += position % p_.dims[a] * o.strides[a];
+      position /= p_.dims[a];
+    }
+    for (int a = first_ - 1; a >= 0; --a) {
+      at += row % p_.dims[a] * o.strides[a];
+      row /= p_.dims[a];
+    }
+    if (operand(c).dynamic) at += std::min<int64_t>(args_.scalars[o.dynamic_slot], o.dynamic_max) * o.dynamic_stride;
+    return at;
+  }
+
+  template <class Arg>
+  double value(const Instr& c, int64_t row, int64_t position, int64_t i, const Arg& arg) const {
+    switch (c.kind) {
+      case Kind::constant: return from_bits(c.lane, c.bits);
+      case Kind::scalar: return from_bits(c.lane, args_.scalars[p_.scalar_slots[c.bits]]);
+      case Kind::load: return element(operand(c).dtype, buffer(c), offset(c, row, position));
+      case Kind::index: {
+        const int64_t v = p_.operands[c.operand].base + offset(c, row, position);
+        return from_bits(c.lane, uint32_t(uint64_t(v) >> (c.bits ? 32 : 0)));
+      }
+      case Kind::gather: {
+        const auto k = int64_t(arg(0, i));
+        if (k < 0 || k >= p_.operands[c.operand].gather_extent) return c.lane == Lane::f32 ? nan_value : 0;
+        return element(operand(c).dtype, buffer(c), offset(c, row, position) + k * p_.operands[c.operand].gather_stride);
+      }
+      default: break;
+    }
+    double x[5] = {};
+    for (int a = 0; a < info(c.op).arity; ++a) x[a] = arg(a, i);
+    return apply(c, x);
+  }
+
+  const KernelArgs& args_;
+  const KernelDesc& d_;
+  const RegionParams& p_;
+  int first_, axes_;
+};
+
+int64_t product(const RegionParams& p, int begin, int end) {
+  int64_t n = 1;
+  for (int a = begin; a < end; ++a) n *= p.dims[a];
+  return n;
+}
+
+bool always(const KernelDesc&) { return true; }
+
+Grid map_grid(const KernelDesc& d, const Params& p) { return {(product(p.region, 0, d.outer_rank) + map_chunk - 1) / map_chunk, 0}; }
+
+void run_map(const KernelArgs& args, int64_t group, std::byte*) {
+  const int64_t n = product(args.params->region, 0, args.desc->outer_rank), start = group * map_chunk;
+  Interpreter i(args, 0, args.desc->outer_rank);
+  if (group == 0) i.poison(0, 0, n);
+  i.run(0, start, std::min(map_chunk, n - start));
+}
+
+Grid row_grid(const KernelDesc& d, const Params& p) { return {product(p.region, 0, d.outer_rank), 0}; }
+
+void run_row(const KernelArgs& args, int64_t group, std::byte*) {
+  const KernelDesc& d = *args.desc;
+  const int64_t inner = product(args.params->region, d.outer_rank, d.outer_rank + d.inner_rank);
+  Interpreter i(args, d.outer_rank, d.inner_rank);
+  if (group == 0)
+    for (int64_t row = 0; row < product(args.params->region, 0, d.outer_rank); ++row) i.poison(row, 0, inner);
+  i.run(group, 0, inner);
+}
+
+}  // namespace
+
+const NativeKernel map_kernel{"map", "", always, map_grid, nullptr, run_map};
+const NativeKernel row_kernel{"row", "", always, row_grid, nullptr, run_row};
+
+}  // namespace tenon::host

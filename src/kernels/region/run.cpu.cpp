@@ -1,0 +1,206 @@
+#include "kernels/region/run.cpu.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tenon::cpu {
+
+using Kind = Instr::Kind;
+
+Runner::Runner(const Program& program, const KernelArgs& args, int64_t inner, std::byte* scratch)
+    : program_(program), desc_(*program.desc), args_(args), params_(args.params->region), inner_(inner) {
+  row_stride_ = (inner + 15) / 16 * 16;
+  registers_ = reinterpret_cast<uint32_t*>(scratch);
+  spills_ = registers_ + int64_t(program.registers) * block_lanes;
+  value_ = reinterpret_cast<const uint32_t**>(spills_ + int64_t(program.spills) * row_stride_);
+  uniform_ = reinterpret_cast<uint32_t*>(value_ + desc_.program.size());
+  first_axis_ = desc_.inner_rank > 0 ? desc_.outer_rank : 0;
+  axes_ = desc_.inner_rank > 0 ? desc_.inner_rank : desc_.outer_rank;
+}
+
+int64_t Runner::base_offset(const Operand& operand, int number) const {
+  const RegionOperandParams& p = params_.operands[number];
+  if (!operand.dynamic) return 0;
+  const int64_t at = std::min<int64_t>(args_.scalars[p.dynamic_slot], std::max<int64_t>(p.dynamic_max, 0));
+  return at * p.dynamic_stride;
+}
+
+// Cuts [start, start + n) of the walked axes into runs along the last one: f(done, offset, length, stride).
+template <class F>
+void Runner::for_runs(int number, int64_t start, int64_t n, F&& f) const {
+  const RegionOperandParams& p = params_.operands[number];
+  if (axes_ == 0) return f(int64_t(0), base_[number], n, int64_t(0));
+  const int last = first_axis_ + axes_ - 1;
+  const int64_t length = params_.dims[last], stride = p.strides[last];
+  if (axes_ == 1) return f(int64_t(0), base_[number] + start * stride, n, stride);
+  for (int64_t done = 0; done < n;) {
+    int64_t rest = (start + done) / length;
+    const int64_t column = (start + done) % length;
+    int64_t offset = base_[number] + column * stride;
+    for (int a = last - 1; a >= first_axis_; --a) {
+      const int64_t size = params_.dims[a];
+      offset += (rest % size) * int64_t(p.strides[a]);
+      rest /= size;
+    }
+    const int64_t run = std::min(n - done, length - column);
+    f(done, offset, run, stride);
+    done += run;
+  }
+}
+
+const uint32_t* Runner::load(const Instr& c, int64_t start, int64_t n, uint32_t* into) {
+  const Operand& o = desc_.operands[c.operand];
+  const std::byte* base = buffer(c);
+  const uint32_t* direct = nullptr;
+  for_runs(number(c), start, n, [&](int64_t done, int64_t offset, int64_t run, int64_t stride) {
+    const bool four_bytes = o.dtype == DType::f32 || o.dtype == DType::i32 || o.dtype == DType::u32;
+    if (four_bytes && stride == 1 && run == n) direct = reinterpret_cast<const uint32_t*>(base) + offset;
+    else load_lanes(o.dtype, base, offset, stride, run, into + done);
+  });
+  return direct ? direct : into;
+}
+
+void Runner::index(const Instr& c, int64_t start, int64_t n, uint32_t* into) {
+  const int64_t origin = params_.operands[number(c)].base;
+  const int shift = c.bits ? 32 : 0;
+  for_runs(number(c), start, n, [&](int64_t done, int64_t offset, int64_t run, int64_t stride) {
+    for (int64_t i = 0; i < run; ++i) into[done + i] = uint32_t(uint64_t(origin + offset + i * stride) >> shift);
+  });
+}
+
+void Runner::gather(const Instr& c, int64_t start, int64_t n, const uint32_t* at, uint32_t* into) {
+  const Operand& o = desc_.operands[c.operand];
+  const RegionOperandParams& p = params_.operands[number(c)];
+  const bool is_signed = desc_.program[c.args[0]].lane == Lane::i32;
+  const int64_t step = p.gather_stride, extent = p.gather_extent;
+  const uint32_t outside = c.lane == Lane::f32 ? 0x7fc00000u : 0u;
+  for_runs(number(c), start, n, [&](int64_t done, int64_t offset, int64_t run, int64_t stride) {
+    for (int64_t i = 0; i < run;) {
+      const uint32_t bits = at[done + i];
+      int64_t same = i + 1;
+      while (same < run && at[done + same] == bits) ++same;
+      const int64_t k = is_signed ? int64_t(int32_t(bits)) : int64_t(bits);
+      if (k < 0 || k >= extent) fill_lanes(outside, same - i, into + done + i);
+      else load_lanes(o.dtype, buffer(c), offset + k * step + i * stride, stride, same - i, into + done + i);
+      i = same;
+    }
+  });
+}
+
+void Runner::store(const Instr& c, int64_t start, int64_t n, const uint32_t* lanes) {
+  const Operand& o = desc_.operands[c.operand];
+  for_runs(number(c), start, n, [&](int64_t done, int64_t offset, int64_t run, int64_t stride) {
+    store_lanes(o.dtype, buffer(c), offset, stride, run, lanes + done);
+  });
+}
+
+const uint32_t* Runner::step(const ProgramStep& s, int64_t start, int64_t n, const float* acc) {
+  const Instr& c = desc_.program[size_t(s.instr)];
+  uint32_t* into = s.spill >= 0 ? spills_ + s.spill * row_stride_ + start : s.reg >= 0 ? reg(s.reg) : nullptr;
+  switch (c.kind) {
+    case Kind::load: return load(c, start, n, into);
+    case Kind::index: index(c, start, n, into); return into;
+    case Kind::gather: gather(c, start, n, value_[c.args[0]], into); return into;
+    case Kind::accumulator: return reinterpret_cast<const uint32_t*>(acc);
+    case Kind::store: store(c, start, n, value_[c.args[0]]); return nullptr;
+    default: break;
+  }
+  const uint32_t* args[5];
+  for (int a = 0; a < info(c.op).arity; ++a) args[a] = value_[c.args[size_t(a)]];
+  s.loop(into, args, n);
+  return into;
+}
+
+void Runner::block(const ProgramStage& stage, int64_t start, int64_t n, const float* acc) {
+  for (const ProgramStep& s : stage.blocks) value_[s.instr] = step(s, start, n, acc);
+}
+
+void Runner::uniform(int i) {
+  const Instr& c = desc_.program[size_t(i)];
+  uint32_t* out = uniform_ + i;
+  const Operand* o = c.operand < desc_.operands.size() ? &desc_.operands[c.operand] : nullptr;
+  switch (c.kind) {
+    case Kind::constant: *out = c.bits; return;
+    case Kind::scalar: *out = args_.scalars[params_.scalar_slots[c.bits]]; return;
+    case Kind::load: load_lanes(o->dtype, buffer(c), base_[number(c)], 1, 1, out); return;
+    case Kind::index: {
+      const int64_t v = params_.operands[number(c)].base + base_[number(c)];
+      *out = uint32_t(uint64_t(v) >> (c.bits ? 32 : 0));
+      return;
+    }
+    case Kind::gather: {
+      const int axes = axes_;
+      axes_ = 0;  // one element, at the row's place
+      gather(c, 0, 1, uniform_ + c.args[0], out);
+      axes_ = axes;
+      return;
+    }
+    case Kind::store: store_lanes(o->dtype, buffer(c), base_[number(c)], 1, 1, uniform_ + c.args[0]); return;
+    default: break;
+  }
+  const uint32_t* args[5];
+  for (int a = 0; a < info(c.op).arity; ++a) args[a] = uniform_ + c.args[size_t(a)];
+  program_.loops[size_t(i)](out, args, 1);
+}
+
+void Runner::uniforms(const ProgramStage& stage) {
+  for (int i : stage.uniforms) uniform(i);
+}
+
+void Runner::spread(const ProgramStage& stage, int64_t n) {
+  for (size_t k = 0; k < stage.spread.size(); ++k) {
+    const int i = stage.spread[k];
+    uint32_t* r = reg(int(k));
+    fill_lanes(uniform_[i], n, r);
+    value_[i] = r;
+  }
+}
+
+void Runner::map(int64_t start, int64_t n, const float* acc) {
+  for (size_t i = size_t(desc_.anchor_operands); i < desc_.operands.size(); ++i)
+    base_[i - size_t(desc_.anchor_operands)] = base_offset(desc_.operands[i], int(i) - desc_.anchor_operands);
+  const ProgramStage& stage = program_.stages[0];
+  uniforms(stage);
+  spread(stage, std::min(n, block_lanes));
+  for (int64_t done = 0; done < n; done += block_lanes)
+    block(stage, start + done, std::min(block_lanes, n - done), acc ? acc + done : nullptr);
+}
+
+void Runner::row(int64_t row) {
+  for (size_t i = 0; i < desc_.operands.size(); ++i) {
+    const RegionOperandParams& p = params_.operands[i];
+    int64_t offset = base_offset(desc_.operands[i], int(i)), rest = row;
+    for (int a = desc_.outer_rank - 1; a >= 0; --a) {
+      const int64_t size = params_.dims[a];
+      offset += (rest % size) * int64_t(p.strides[a]);
+      rest /= size;
+    }
+    base_[i] = offset;
+  }
+  for (const ProgramStage& stage : program_.stages) {
+    uniforms(stage);
+    if (stage.blocks.empty() && stage.reduces.empty()) continue;
+    spread(stage, std::min(inner_, block_lanes));
+    Reduction reductions[max_stage_reductions];
+    const size_t count = stage.reduces.size();
+    for (size_t k = 0; k < count; ++k) {
+      const Instr& c = desc_.program[size_t(stage.reduces[k])];
+      reduce_begin(c.reduce, c.arg_lane, reductions[k]);
+    }
+    for (int64_t start = 0; start < inner_; start += block_lanes) {
+      const int64_t n = std::min(block_lanes, inner_ - start);
+      for (const ProgramStage::Kept& k : stage.kept) value_[k.instr] = spills_ + k.spill * row_stride_ + start;
+      block(stage, start, n, nullptr);
+      for (size_t k = 0; k < count; ++k) {
+        const Instr& c = desc_.program[size_t(stage.reduces[k])];
+        reduce_block(c.reduce, c.arg_lane, reductions[k], value_[c.args[0]], n, start);
+      }
+    }
+    for (size_t k = 0; k < count; ++k) {
+      const Instr& c = desc_.program[size_t(stage.reduces[k])];
+      uniform_[stage.reduces[k]] = reduce_end(c.reduce, c.arg_lane, reductions[k]);
+    }
+  }
+}
+
+}  // namespace tenon::cpu

@@ -1,0 +1,10 @@
+// The loops for AVX2 with F16C; compiled with these instructions allowed, see loop_table.cpu.h.
+#if defined(__x86_64__)
+#include "kernels/scalar/convert.cpu.h"
+#include "kernels/scalar/loop_table.cpu.h"
+#include "kernels/scalar/reduce.cpu.h"
+
+namespace tenon::cpu {
+const LoopTable avx2_loops = {find_loop, load, store, fill, begin, reduce, end};
+}  // namespace tenon::cpu
+#endif

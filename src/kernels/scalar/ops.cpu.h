@@ -1,0 +1,194 @@
+// The scalar instructions and the loops over them. Plain loops: compilers make SIMD of them.
+// Only for the translation units of loop_table.cpu.h: internal linkage, nothing of std::.
+#pragma once
+#include "core/half.h"
+#include "kernels/scalar/loops.cpu.h"
+#include "kernels/scalar/math.cpu.h"
+#include "kernels/scalar/philox.cpu.h"
+#include "kernels/scalar/vectors.cpu.h"
+
+// Iterations do not depend on each other. `out` may be one of the arguments, so restrict would be a lie, and without
+// this the test for overlap that a compiler adds would send that case to a loop without SIMD.
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed"  // said where sanitizers or -O0 keep a loop as it is
+#define TENON_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define TENON_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+namespace tenon::cpu {
+namespace {
+
+// ------------------------------------------------------------------------------------------------ instructions
+
+TENON_LOOP_INLINE uint32_t neg_f(uint32_t a) { return a ^ sign_bit; }
+TENON_LOOP_INLINE uint32_t neg_i(uint32_t a) { return 0u - a; }
+TENON_LOOP_INLINE uint32_t abs_f(uint32_t a) { return a & ~sign_bit; }
+TENON_LOOP_INLINE uint32_t abs_i(int32_t a) { return a < 0 ? 0u - uint32_t(a) : uint32_t(a); }
+
+TENON_LOOP_INLINE float add_f(float a, float b) { return a + b; }
+TENON_LOOP_INLINE float sub_f(float a, float b) { return a - b; }
+TENON_LOOP_INLINE float mul_f(float a, float b) { return a * b; }
+TENON_LOOP_INLINE float div_f(float a, float b) { return a / b; }
+TENON_LOOP_INLINE uint32_t add_u(uint32_t a, uint32_t b) { return a + b; }
+TENON_LOOP_INLINE uint32_t sub_u(uint32_t a, uint32_t b) { return a - b; }
+TENON_LOOP_INLINE uint32_t mul_u(uint32_t a, uint32_t b) { return a * b; }
+
+// The first NaN wins. Equal values differ in bits only when they are zeros of both signs: max takes +0, min -0.
+TENON_LOOP_INLINE float min_f(float a, float b) {
+  uint32_t r = a < b ? bits_of(a) : bits_of(b);
+  r = a == b ? bits_of(a) | bits_of(b) : r;
+  return float_of(a != a ? bits_of(a) : r);
+}
+TENON_LOOP_INLINE float max_f(float a, float b) {
+  uint32_t r = a > b ? bits_of(a) : bits_of(b);
+  r = a == b ? bits_of(a) & bits_of(b) : r;
+  return float_of(a != a ? bits_of(a) : r);
+}
+template <class T>
+TENON_LOOP_INLINE T min_of(T a, T b) { return a < b ? a : b; }
+template <class T>
+TENON_LOOP_INLINE T max_of(T a, T b) { return a > b ? a : b; }
+template <class T>
+TENON_LOOP_INLINE uint32_t eq_of(T a, T b) { return a == b; }
+template <class T>
+TENON_LOOP_INLINE uint32_t ne_of(T a, T b) { return a != b; }
+template <class T>
+TENON_LOOP_INLINE uint32_t lt_of(T a, T b) { return a < b; }
+template <class T>
+TENON_LOOP_INLINE uint32_t le_of(T a, T b) { return a <= b; }
+
+TENON_LOOP_INLINE uint32_t and_u(uint32_t a, uint32_t b) { return a & b; }
+TENON_LOOP_INLINE uint32_t or_u(uint32_t a, uint32_t b) { return a | b; }
+TENON_LOOP_INLINE uint32_t xor_u(uint32_t a, uint32_t b) { return a ^ b; }
+// A negative i32 amount is 32 or more.
+TENON_LOOP_INLINE uint32_t shift_left_u(uint32_t a, uint32_t b) { return b < 32u ? a << (b & 31u) : 0u; }
+TENON_LOOP_INLINE uint32_t shift_right_u(uint32_t a, uint32_t b) { return b < 32u ? a >> (b & 31u) : 0u; }
+TENON_LOOP_INLINE int32_t shift_right_i(int32_t a, uint32_t b) { return a >> (b < 31u ? b : 31u); }
+
+TENON_LOOP_INLINE float sqrt_f(float a) { return __builtin_sqrtf(a); }
+TENON_LOOP_INLINE float rsqrt_f(float a) { return 1.0f / __builtin_sqrtf(a); }
+TENON_LOOP_INLINE uint32_t select_u(uint32_t c, uint32_t a, uint32_t b) { return c != 0u ? a : b; }
+
+TENON_LOOP_INLINE float i32_to_f(int32_t a) { return float(a); }
+// By halves, because few instruction sets convert from u32: both are exact, and their sum rounds once.
+TENON_LOOP_INLINE float u32_to_f(uint32_t a) {
+  return float(int32_t(a >> 16)) * 65536.0f + float(int32_t(a & 0xffffu));
+}
+TENON_LOOP_INLINE int32_t f_to_i32(float a) {
+  const float low = a > -0x1p31f ? a : -0x1p31f;  // NaN too
+  const int32_t r = int32_t(low < 0x1p31f ? low : 0.0f);
+  return a != a ? 0 : low < 0x1p31f ? r : 0x7fffffff;
+}
+TENON_LOOP_INLINE uint32_t f_to_u32(float a) {
+  const float positive = a > 0.0f ? a : 0.0f;  // NaN too
+  const bool upper = positive >= 0x1p31f;
+  const float reduced = upper ? positive - 0x1p31f : positive;
+  const uint32_t r = uint32_t(int32_t(reduced < 0x1p31f ? reduced : 0.0f)) | (upper ? sign_bit : 0u);
+  return positive < 0x1p32f ? r : 0xffffffffu;
+}
+TENON_LOOP_INLINE float f16_rounded(float x) { return f32_from_f16(f16_from_f32(x)); }
+TENON_LOOP_INLINE float bf16_rounded(float x) { return f32_from_bf16(bf16_from_f32(x)); }
+TENON_LOOP_INLINE uint32_t same_bits(uint32_t a) { return a; }
+TENON_LOOP_INLINE uint32_t f_to_bool(float a) { return a != 0.0f; }
+TENON_LOOP_INLINE uint32_t u_to_bool(uint32_t a) { return a != 0u; }
+
+// ------------------------------------------------------------------------------------------------------- loops
+
+template <class T>
+TENON_LOOP_INLINE T lane_as(uint32_t x) { return __builtin_bit_cast(T, x); }
+template <class T>
+TENON_LOOP_INLINE uint32_t lane_of(T x) { return __builtin_bit_cast(uint32_t, x); }
+
+template <auto f>
+struct Loop;
+template <class R, class A, R (*f)(A)>
+struct Loop<f> {
+  static void run(uint32_t* out, const uint32_t* const* args, int64_t n) {
+    const uint32_t* a = args[0];
+    TENON_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) out[i] = lane_of(f(lane_as<A>(a[i])));
+  }
+};
+template <class R, class A, class B, R (*f)(A, B)>
+struct Loop<f> {
+  static void run(uint32_t* out, const uint32_t* const* args, int64_t n) {
+    const uint32_t *a = args[0], *b = args[1];
+    TENON_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) out[i] = lane_of(f(lane_as<A>(a[i]), lane_as<B>(b[i])));
+  }
+};
+template <class R, class A, class B, class C, R (*f)(A, B, C)>
+struct Loop<f> {
+  static void run(uint32_t* out, const uint32_t* const* args, int64_t n) {
+    const uint32_t *a = args[0], *b = args[1], *c = args[2];
+    TENON_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) out[i] = lane_of(f(lane_as<A>(a[i]), lane_as<B>(b[i]), lane_as<C>(c[i])));
+  }
+};
+template <auto f>
+constexpr ScalarLoop loop = &Loop<f>::run;
+
+#if defined(__F16C__)
+// The instructions of F16C agree with core/half.h in every bit; half.h does what is left at the end.
+void f16_rounded_loop(uint32_t* out, const uint32_t* const* args, int64_t n) {
+  const uint32_t* a = args[0];
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m256 x = _mm256_loadu_ps(reinterpret_cast<const float*>(a + i));
+    const __m256 y = _mm256_cvtph_ps(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+    _mm256_storeu_ps(reinterpret_cast<float*>(out + i), y);
+  }
+  for (; i < n; ++i) out[i] = bits_of(f16_rounded(float_of(a[i])));
+}
+#else
+constexpr ScalarLoop f16_rounded_loop = loop<f16_rounded>;
+#endif
+
+constexpr ScalarLoop by_lane(Lane lane, ScalarLoop f, ScalarLoop i, ScalarLoop u) {
+  return lane == Lane::f32 ? f : lane == Lane::i32 ? i : u;
+}
+constexpr ScalarLoop by_kind(Lane lane, ScalarLoop f, ScalarLoop integer) { return lane == Lane::f32 ? f : integer; }
+
+// Instructions whose result does not depend on the sign of an integer lane share one loop.
+ScalarLoop find_loop(ScalarOp op, Lane lane) {
+  using I = int32_t;
+  using U = uint32_t;
+  switch (op) {
+    case ScalarOp::neg: return by_kind(lane, loop<neg_f>, loop<neg_i>);
+    case ScalarOp::abs: return by_kind(lane, loop<abs_f>, loop<abs_i>);
+    case ScalarOp::add: return by_kind(lane, loop<add_f>, loop<add_u>);
+    case ScalarOp::sub: return by_kind(lane, loop<sub_f>, loop<sub_u>);
+    case ScalarOp::mul: return by_kind(lane, loop<mul_f>, loop<mul_u>);
+    case ScalarOp::div: return loop<div_f>;
+    case ScalarOp::min: return by_lane(lane, loop<min_f>, loop<min_of<I>>, loop<min_of<U>>);
+    case ScalarOp::max: return by_lane(lane, loop<max_f>, loop<max_of<I>>, loop<max_of<U>>);
+    case ScalarOp::eq: return by_kind(lane, loop<eq_of<float>>, loop<eq_of<U>>);
+    case ScalarOp::ne: return by_kind(lane, loop<ne_of<float>>, loop<ne_of<U>>);
+    case ScalarOp::lt: return by_lane(lane, loop<lt_of<float>>, loop<lt_of<I>>, loop<lt_of<U>>);
+    case ScalarOp::le: return by_lane(lane, loop<le_of<float>>, loop<le_of<I>>, loop<le_of<U>>);
+    case ScalarOp::bit_and: return loop<and_u>;
+    case ScalarOp::bit_or: return loop<or_u>;
+    case ScalarOp::bit_xor: return loop<xor_u>;
+    case ScalarOp::shift_left: return loop<shift_left_u>;
+    case ScalarOp::shift_right: return by_lane(lane, nullptr, loop<shift_right_i>, loop<shift_right_u>);
+    case ScalarOp::exp: return loop<exp_f32>;
+    case ScalarOp::log: return loop<log_f32>;
+    case ScalarOp::sqrt: return loop<sqrt_f>;
+    case ScalarOp::rsqrt: return loop<rsqrt_f>;
+    case ScalarOp::tanh: return loop<tanh_f32>;
+    case ScalarOp::erf: return loop<erf_f32>;
+    case ScalarOp::select: return loop<select_u>;
+    case ScalarOp::to_f32: return by_lane(lane, nullptr, loop<i32_to_f>, loop<u32_to_f>);
+    case ScalarOp::to_i32: return by_kind(lane, loop<f_to_i32>, loop<same_bits>);
+    case ScalarOp::to_u32: return by_kind(lane, loop<f_to_u32>, loop<same_bits>);
+    case ScalarOp::to_bool: return by_kind(lane, loop<f_to_bool>, loop<u_to_bool>);
+    case ScalarOp::round_f16: return f16_rounded_loop;
+    case ScalarOp::round_bf16: return loop<bf16_rounded>;
+    case ScalarOp::philox: return philox_loop;
+  }
+  return nullptr;
+}
+
+}  // namespace
+}  // namespace tenon::cpu

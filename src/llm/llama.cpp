@@ -1,0 +1,72 @@
+// The Llama family: Llama, SmolLM2, Mistral without a window. Source: Touvron et al., arXiv:2302.13971; grouped-query
+// attention: arXiv:2305.13245. GGUF stores its query and key rows so that rope pairs neighbours.
+#include "base/cat.h"
+#include "llm/decoder.h"
+
+namespace tenon::llm {
+namespace {
+
+struct Layer {
+  Tensor attention_norm, q, k, v, output;  // [C], [H*D, C], [G*D, C], [G*D, C], [C, H*D]
+  Tensor mlp_norm, gate, up, down;         // [C], [F, C], [F, C], [C, F]
+};
+
+class Llama final : public Decoder {
+ public:
+  Llama(const HyperParameters& h, WeightReader& w) : h_(h) {
+    const int64_t C = h.channels, F = h.feed_forward, Q = h.heads * h.head_size, K = h.kv_heads * h.head_size;
+    embedding_ = w.matrix("token_embd.weight", h.vocabulary, C);
+    for (int64_t i = 0; i < h.layers; ++i) {
+      const std::string b = cat("blk.", i, ".");
+      layers_.push_back({
+          w.vector(b + "attn_norm.weight", C),
+          w.matrix(b + "attn_q.weight", Q, C),
+          w.matrix(b + "attn_k.weight", K, C),
+          w.matrix(b + "attn_v.weight", K, C),
+          w.matrix(b + "attn_output.weight", C, Q),
+          w.vector(b + "ffn_norm.weight", C),
+          w.matrix(b + "ffn_gate.weight", F, C),
+          w.matrix(b + "ffn_up.weight", F, C),
+          w.matrix(b + "ffn_down.weight", C, F),
+      });
+    }
+    norm_ = w.vector("output_norm.weight", C);
+    output_ = w.has("output.weight") ? w.matrix("output.weight", h.vocabulary, C) : embedding_;
+  }
+
+  Tensor hidden(const Tensor& ids, const Pass& pass) const override {
+    Tensor x = cast(embedding(embedding_, ids), DType::f32);  // [T, C]
+    for (int64_t i = 0; i < h_.layers; ++i) {
+      const Layer& l = layers_[size_t(i)];
+      x = x + attention_block(i, l, rms_norm(x, l.attention_norm, h_.norm_epsilon), pass);
+      x = x + mlp_block(l, rms_norm(x, l.mlp_norm, h_.norm_epsilon));
+    }
+    return x;
+  }
+
+  Tensor logits(const Tensor& x) const override { return linear(rms_norm(x, norm_, h_.norm_epsilon), output_); }
+
+ private:
+  Tensor attention_block(int64_t i, const Layer& l, const Tensor& x, const Pass& pass) const {
+    const auto rotated = [&](const Tensor& t) { return rope(t, pass.cos, pass.sin, RopePairing::interleaved); };
+    const Tensor q = rotated(split_heads(linear(x, l.q), h_.heads));     // [H, T, D]
+    const Tensor k = rotated(split_heads(linear(x, l.k), h_.kv_heads));  // [G, T, D]
+    const Tensor v = split_heads(linear(x, l.v), h_.kv_heads);
+    return linear(merge_heads(pass.attend(i, q, k, v)), l.output);
+  }
+
+  // SwiGLU (Shazeer, arXiv:2002.05202).
+  Tensor mlp_block(const Layer& l, const Tensor& x) const { return linear(silu(linear(x, l.gate)) * linear(x, l.up), l.down); }
+
+  HyperParameters h_;
+  Tensor embedding_, norm_, output_;  // [V, C], [C], [V, C]
+  std::vector<Layer> layers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> make_llama(const HyperParameters& h, WeightReader& weights) {
+  return std::make_unique<Llama>(h, weights);
+}
+
+}  // namespace tenon::llm

@@ -1,0 +1,75 @@
+#include "llm/weights.h"
+
+#include <new>
+
+#include "base/cat.h"
+#include "core/shape.h"
+#include "graph/handles.h"
+#include "tenon/error.h"
+
+namespace tenon::llm {
+namespace {
+
+// Now, not at the first use: loading is loading's time, and the host's copy goes before the next tensor is read.
+void upload(const Tensor& t) {
+  RecursiveLock lock(t.device().context()->mutex());
+  t.node()->storage->handle();
+}
+
+}  // namespace
+
+WeightReader::WeightReader(const Gguf& gguf, Device device, Mode mode, Progress progress)
+    : gguf_(gguf), device_(std::move(device)), mode_(mode), progress_(std::move(progress)) {
+  for (const GgufTensor& t : gguf.tensors()) total_ += t.bytes;
+}
+
+void WeightReader::fail(ErrorCode code, const std::string& name, const std::string& what, int64_t offset) const {
+  ErrorContext context;
+  context.path = gguf_.path();
+  context.tensor = name;
+  context.offset = offset;
+  throw Error(code, cat(gguf_.path(), ": tensor \"", name, "\" ", what), std::move(context));
+}
+
+Tensor WeightReader::matrix(const std::string& name, int64_t rows, int64_t columns) { return get(name, {rows, columns}); }
+
+Tensor WeightReader::vector(const std::string& name, int64_t size) {
+  Tensor t = get(name, {size});
+  if (!is_float(t.dtype())) fail(ErrorCode::unsupported, name, cat("is ", to_string(t.dtype()), "; f32, f16 or bf16 is needed for a vector"));
+  return t;
+}
+
+Tensor WeightReader::get(const std::string& name, const Shape& shape) {
+  const GgufTensor* t = gguf_.find(name);
+  if (!t) fail(ErrorCode::format, name, cat("is missing; the model needs it, with shape ", to_string(shape)));
+  if (t->shape != shape) fail(ErrorCode::format, name, cat("has shape ", to_string(t->shape), ", expected ", to_string(shape)), t->offset);
+  used_.insert(name);
+  if (mode_ == Mode::shapes) return graph::to_tensor(graph::placeholder(device_.shared(), t->dtype, shape));
+  try {
+    return load(*t);
+  } catch (const std::bad_alloc&) {
+    fail(ErrorCode::out_of_memory, name, cat("needs ", t->bytes, " bytes of memory that are not there; a smaller model, or one with fewer bits, would fit"));
+  }
+}
+
+Tensor WeightReader::load(const GgufTensor& t) {
+  Tensor out;
+  {
+    std::vector<std::byte> bytes(size_t(t.bytes), std::byte(0));
+    gguf_.source()->read(t.offset, bytes);
+    out = Tensor::from_bytes(bytes, t.dtype, t.shape, device_);
+  }
+  upload(out);
+  done_ += t.bytes;
+  if (progress_) progress_(done_, total_);
+  return out;
+}
+
+void WeightReader::check_all_used(const std::string& architecture) const {
+  for (const GgufTensor& t : gguf_.tensors())
+    if (!used_.contains(t.name))
+      fail(ErrorCode::unsupported, t.name, cat("is no part of the architecture \"", architecture, "\" as it is known here; the "
+                                               "file holds a variant of it that is not supported"), t.offset);
+}
+
+}  // namespace tenon::llm

@@ -1,0 +1,31 @@
+// Rotary position embedding (Su et al., "RoFormer", 2021): each pair (a, b) becomes (a cos - b sin, b cos + a sin).
+// The pair's partner is read through a view that flips the axis of the pair, so the whole op is one map region.
+#include "base/check.h"
+#include "ops/rules.h"
+
+namespace tenon {
+
+using namespace ops;
+
+Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, RopePairing pairing) {
+  const bool shapes_ok = x.rank() >= 2 && x.dim(-1) % 2 == 0 && cos.shape() == Shape{x.dim(-2), x.dim(-1) / 2} && sin.shape() == cos.shape();
+  if (!shapes_ok) fail_shape("rope", {&x, &cos, &sin}, "x must be [.., T, D] with even D, cos and sin [T, D/2]");
+  if (cos.dtype() != DType::f32 || sin.dtype() != DType::f32) fail_dtype("rope", {&x, &cos, &sin}, "cos and sin must be f32");
+  const int64_t T = x.dim(-2), half = x.dim(-1) / 2;
+  const bool is_half = pairing == RopePairing::half;
+  return in_f32("rope", x, [&](const Tensor& f) {
+    Shape split = x.shape();
+    split.back() = is_half ? 2 : half;
+    split.push_back(is_half ? half : 2);
+    const int64_t pair = is_half ? -2 : -1;
+    const Tensor p = reshape(f, split), partner = flip(p, pair);
+    const Shape table = is_half ? Shape{T, 1, half} : Shape{T, half, 1};
+    Shape sign_shape(split.size(), 1);
+    sign_shape[split.size() - (is_half ? 2 : 1)] = 2;
+    const Tensor member = to_tensor(graph::iota(node_of(x)->device, DType::i32, sign_shape, int(split.size()) - (is_half ? 2 : 1)));
+    const Tensor sign = where(equal(member, literal(member, 0)), literal(f, -1), literal(f, 1));
+    return reshape(p * reshape(cos, table) + partner * (sign * reshape(sin, table)), x.shape());
+  });
+}
+
+}  // namespace tenon

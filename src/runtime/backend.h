@@ -1,0 +1,80 @@
+// What a device must be able to do: about a dozen functions. Everything else (residency, pool, counters, the loop that
+// executes a plan) is shared. Copying backends/null is how a new backend starts.
+//
+// write, read, copy and dispatch are ordered: each sees the effects of those called before it. They may return before
+// they have run; submit() hands over what was recorded and wait() blocks until a ticket has passed.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/kernel.h"
+
+namespace tenon {
+
+// A device's memory block. Its value means nothing outside its backend.
+struct Handle {
+  uint64_t id = 0;
+  explicit operator bool() const { return id != 0; }
+  bool operator==(const Handle&) const = default;
+};
+
+// Limits and capabilities are data: nothing asks what a device is called.
+struct Limits {
+  int max_bindings = 32;                          // distinct buffers of one launch
+  int64_t max_binding_bytes = int64_t(1) << 62;   // one binding
+  int64_t max_buffer_bytes = int64_t(1) << 62;    // one allocation
+  int64_t max_groups = int64_t(1) << 62;          // per grid dimension
+  int64_t memory_bytes = int64_t(1) << 62;
+  int64_t view_alignment = 4;                     // of a binding's byte offset
+  int max_instructions = 256;                     // scalar program of one kernel
+  bool fuses = true;                              // false: each node is a launch of its own (the reference)
+  bool runs = true;                               // false: plans and counts only
+};
+
+struct BoundView {
+  Handle buffer;
+  int64_t offset = 0;  // bytes
+  Access access = Access::in;
+};
+
+// A kernel as its backend knows it; lives as long as the backend.
+struct BackendKernel {
+  std::string name;
+  virtual ~BackendKernel() = default;
+};
+
+class Backend {
+ public:
+  using Ticket = uint64_t;
+  virtual ~Backend() = default;
+
+  virtual const std::string& name() const = 0;         // "cpu"
+  virtual const std::string& description() const = 0;  // for people: processor, instruction set, threads
+  virtual const Limits& limits() const = 0;
+
+  // Throws Error(out_of_memory). The memory's content is undefined.
+  virtual Handle alloc(int64_t bytes) = 0;
+  // Called only when the queue has passed the block's last use.
+  virtual void free(Handle buffer) = 0;
+  virtual void write(Handle to, int64_t offset, std::span<const std::byte> bytes) = 0;  // bytes may go on return
+  virtual void read(Handle from, int64_t offset, std::span<std::byte> into) = 0;        // valid once a later ticket passed
+  virtual void copy(Handle to, int64_t to_offset, Handle from, int64_t from_offset, int64_t bytes) = 0;
+
+  // The kernel for a description, made or found; null when this backend has none, and lowering goes on to the
+  // composition. Thread-safe.
+  virtual const BackendKernel* kernel(const KernelDesc& desc) = 0;
+  virtual Grid grid(const BackendKernel& kernel, const Params& params) const = 0;
+  // One view per buffer operand, in order. `params` and `scalars` must stay until the ticket has passed.
+  virtual void dispatch(const BackendKernel& kernel, std::span<const BoundView> views, const Params& params,
+                        BoundView scalars, const Grid& grid) = 0;
+
+  virtual Ticket submit() = 0;
+  virtual void wait(Ticket ticket) = 0;
+  virtual bool passed(Ticket ticket) const = 0;
+};
+
+}  // namespace tenon

@@ -1,0 +1,120 @@
+#include "runtime/device_context.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace tenon {
+namespace {
+
+// Sizes are rounded so that blocks can be used again: to 256 bytes, and above 64 KiB to an eighth of the power of two
+// below, so at most 12.5 % is lost.
+int64_t rounded(int64_t bytes) {
+  int64_t step = 256;
+  if (bytes > 65536) {
+    int64_t power = 65536;
+    while (power <= bytes / 2) power *= 2;
+    step = power / 8;
+  }
+  return (std::max<int64_t>(bytes, 1) + step - 1) / step * step;
+}
+
+}  // namespace
+
+Pool::~Pool() {
+  for (auto& [bytes, handle] : free_) backend_.free(handle);
+}
+
+Pool::Block Pool::take(int64_t bytes, Counters& counters) {
+  const int64_t size = rounded(bytes);
+  Block block{{}, size};
+  if (auto it = free_.find(size); it != free_.end()) {
+    block.handle = it->second;
+    free_.erase(it);
+  } else {
+    try {
+      block.handle = backend_.alloc(size);
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::out_of_memory || free_.empty()) throw;
+      trim();
+      block.handle = backend_.alloc(size);
+    }
+    held_ += size;
+    ++counters.allocations;
+  }
+  in_use_ += size;
+  peak_ = std::max(peak_, held_);
+  return block;
+}
+
+void Pool::give(Block block) {
+  in_use_ -= block.bytes;
+  free_.emplace(block.bytes, block.handle);
+}
+
+void Pool::trim() {
+  backend_.wait(backend_.submit());
+  for (auto& [bytes, handle] : free_) {
+    backend_.free(handle);
+    held_ -= bytes;
+  }
+  free_.clear();
+}
+
+Storage::Storage(std::shared_ptr<DeviceContext> device, int64_t bytes) : device_(std::move(device)), bytes_(bytes) {
+  residency_.device = device_->pool().take(bytes, device_->counters());
+  residency_.device_live = true;
+}
+
+Storage::Storage(std::shared_ptr<DeviceContext> device, std::vector<std::byte> bytes)
+    : device_(std::move(device)), bytes_(int64_t(bytes.size())) {
+  residency_.host = std::move(bytes);
+  residency_.host_live = true;
+}
+
+void Storage::destroy(const Storage* s) {
+  auto* self = const_cast<Storage*>(s);
+  if (self->residency_.device.handle) {
+    RecursiveLock lock(self->device_->mutex());
+    self->device_->pool().give(self->residency_.device);
+  }
+  delete self;
+}
+
+Handle Storage::handle() {
+  if (!residency_.device_live) {
+    residency_.device = device_->pool().take(bytes_, device_->counters());
+    device_->backend().write(residency_.device.handle, 0, residency_.host);
+    device_->counters().bytes_up += bytes_;
+    residency_.device_live = true;
+    residency_.host_live = false;
+    residency_.host = {};
+  }
+  return residency_.device.handle;
+}
+
+DeviceContext::DeviceContext(std::unique_ptr<Backend> backend)
+    : backend_(std::move(backend)), pool_(std::make_unique<Pool>(*backend_)) {}
+
+DeviceContext::~DeviceContext() {
+  backend_->wait(backend_->submit());
+  attachment_.reset();
+  kept_.clear();
+  pool_.reset();
+}
+
+void DeviceContext::keep_until(Backend::Ticket ticket, std::shared_ptr<const void> what) {
+  release_passed();
+  kept_.emplace_back(ticket, std::move(what));
+}
+
+void DeviceContext::release_passed() {
+  std::erase_if(kept_, [&](const auto& k) { return backend_->passed(k.first); });
+}
+
+void DeviceContext::wait(Backend::Ticket ticket) {
+  ++counters_.waits;
+  backend_->wait(ticket);
+}
+
+}  // namespace tenon

@@ -1,0 +1,202 @@
+// The kernel ABI. A launch is: a kernel's description, ordered views, parameters, a grid.
+// A description holds structure only (operations, dtypes, ranks, stride classes); every size is a parameter, so one
+// kernel serves all lengths. The same declarations serve every target.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tenon/dtype.h"
+
+namespace tenon {
+
+// ---------------------------------------------------------------------------------------------- scalar program
+
+enum class Lane : uint8_t { f32, i32, u32 };
+
+enum class ScalarOp : uint8_t {
+#define SCALAR(name, arity, lanes, result) name,
+#include "core/scalar.def"
+#undef SCALAR
+};
+#define SCALAR(name, arity, lanes, result) +1
+inline constexpr int scalar_op_count = 0
+#include "core/scalar.def"
+    ;
+#undef SCALAR
+struct ScalarOpInfo {
+  const char* name;
+  int arity;
+  const char* lanes;
+  char result;
+};
+const ScalarOpInfo& info(ScalarOp op);
+Lane result_lane(ScalarOp op, Lane argument);
+
+enum class ReduceOp : uint8_t {
+  sum,     // f32 lanes, fixed order; i32 and u32 wrap. Identity 0
+  max,     // NaN wins; identity -inf (f32), the smallest value (integers)
+  argmax,  // position within the row (u32) of the first maximum; the first NaN wins
+};
+const char* to_string(ReduceOp op);
+
+// One instruction. Its result is named by its position in the program; arguments are earlier positions.
+struct Instr {
+  enum class Kind : uint8_t {
+    load,         // element of `operand` at the iteration point
+    gather,       // the same, plus args[0] (i32 or u32) times the operand's gather stride; out of range: NaN or 0
+    index,        // virtual operand: sum of coordinate times stride; its low 32 bits (bits = 0) or high (bits = 1)
+    constant,     // `bits`
+    scalar,       // run-time scalar number `bits` of this launch
+    accumulator,  // epilogue only: the anchor's f32 result at the iteration point
+    op,           // `op` over args
+    reduce,       // `reduce` of args[0] over the inner axes: a row value
+    store,        // args[0] to `operand`
+  };
+  Kind kind = Kind::constant;
+  Lane lane = Lane::f32;  // of the result; for comparisons and conversions the arguments' lane is in `arg_lane`
+  Lane arg_lane = Lane::f32;
+  ScalarOp op{};
+  ReduceOp reduce{};
+  bool row = false;  // does not vary along the inner axes
+  uint16_t operand = 0;
+  uint32_t bits = 0;
+  std::array<uint16_t, 5> args{};
+  bool operator==(const Instr&) const = default;
+};
+
+// ------------------------------------------------------------------------------------------------- description
+
+inline constexpr int region_max_rank = 6;
+inline constexpr int region_max_operands = 8;
+inline constexpr int region_max_scalars = 8;
+
+enum class Access : uint8_t { in, out, inout };
+
+struct Operand {
+  enum class Kind : uint8_t { buffer, index };
+  Kind kind = Kind::buffer;  // an index operand has strides but no buffer
+  Access access = Access::in;
+  DType dtype = DType::f32;
+  bool gathered = false;  // uses gather_stride and gather_extent
+  bool dynamic = false;   // its offset is moved by a run-time scalar
+  // Per iteration axis: 0 broadcast, 1 contiguous, 2 any other stride.
+  std::array<uint8_t, region_max_rank> stride_class{};
+  bool operator==(const Operand&) const = default;
+};
+
+struct KernelDesc {
+  // "map": elements of an iteration space. "row": outer axes x inner axes, with reductions over the inner ones.
+  // Anything else is an anchor whose row in the kernel index has this family; its `program` is the epilogue, over
+  // the anchor's output space (all axes outer).
+  std::string family;
+  int outer_rank = 0;
+  int inner_rank = 0;  // row only
+  // Anchors: first the anchor's own operands, `anchor_operands` of them; then those of the region.
+  int anchor_operands = 0;
+  std::vector<Operand> operands;
+  std::vector<Instr> program;
+  std::vector<int64_t> attributes;  // an anchor's structure; each family documents its own
+  bool operator==(const KernelDesc&) const = default;
+};
+uint64_t hash(const KernelDesc& desc);
+// Readable prefix and hash of the description: "row_max_exp_sum_f32_1f3a".
+std::string kernel_name(const KernelDesc& desc);
+
+// -------------------------------------------------------------------------------------------------- parameters
+
+// A 64-bit integer as two 4-byte fields.
+struct I64 {
+  uint32_t lo = 0, hi = 0;
+  I64() = default;
+  I64(int64_t v) : lo(uint32_t(uint64_t(v))), hi(uint32_t(uint64_t(v) >> 32)) {}
+  operator int64_t() const { return int64_t(uint64_t(hi) << 32 | lo); }
+};
+
+inline constexpr uint32_t no_slot = 0xffffffffu;
+
+struct RegionOperandParams {
+  I64 strides[region_max_rank];  // elements, per iteration axis; outer axes first
+  I64 base;                      // index operands: the value at the origin
+  I64 gather_stride;             // elements per index
+  I64 gather_extent;             // valid indices are 0 <= i < extent
+  I64 dynamic_stride;            // elements per unit of the run-time scalar
+  I64 dynamic_max;               // the scalar is clamped to 0 <= s <= max
+  uint32_t dynamic_slot = no_slot;
+};
+struct RegionParams {
+  I64 dims[region_max_rank];  // outer axes, then inner axes
+  RegionOperandParams operands[region_max_operands];
+  uint32_t scalar_slots[region_max_scalars] = {};  // slot of each scalar in the plan's scalar block
+};
+// Products of one batch: out[b,m,n] = sum over k of a[b,m,k] * b[b,k,n]. Strides in elements, any sign.
+struct MatmulParams {
+  I64 m, n, k;
+  I64 batch[3];  // 1 where unused; strides below are 0 where an operand is broadcast
+  I64 a_batch[3], b_batch[3];
+  I64 a_row, a_col, b_row, b_col;
+};
+// out[m,n] = sum over k of x[m,k] * w[n,k]; w is quantised, its rows dense blocks along k.
+struct QuantMatmulParams {
+  I64 m, n, k;
+  I64 x_row;  // x: column stride 1
+};
+// q: [B,H,T,D], k: [B,G,S,D], v: [B,G,S,D] by strides (elements; that of D is 1); out: [B,H,T,D] dense by strides too.
+struct AttentionParams {
+  I64 b, h, g, t, s, d;
+  I64 q_b, q_h, q_t;
+  I64 k_b, k_g, k_s;
+  I64 v_b, v_g, v_s;
+  I64 out_b, out_h, out_t;
+  float scale = 1;
+  uint32_t kv_len_slot = no_slot;   // run-time scalar: keys that are valid; absent: S
+  uint32_t q_start_slot = no_slot;  // run-time scalar: position of query 0 (causal); absent: kv_len - T
+};
+// logits: [N, V] dense f32 in, tokens: u32 [N] out. Slots of run-time scalars; see ops.h, sample().
+struct SampleParams {
+  I64 n, v;
+  uint32_t temperature, top_k, top_p, min_p, seed_lo, seed_hi, position;
+};
+
+struct Params {
+  RegionParams region;
+  union {
+    MatmulParams matmul;
+    QuantMatmulParams quant_matmul;
+    AttentionParams attention;
+    SampleParams sample;
+  };
+  Params() : region(), matmul() {}
+};
+static_assert(sizeof(Params) <= 1024, "parameters are at most 1 KiB");
+
+struct Grid {
+  int64_t groups = 0;         // independent units of work, cut by shape alone; 0 launches nothing
+  int64_t scratch_bytes = 0;  // private to one running group
+};
+
+// ------------------------------------------------------------------------------------------- kernels that are code
+
+// What a kernel written in C++ sees. buffers[i] belongs to the i-th buffer operand, its view's offset applied.
+struct KernelArgs {
+  const KernelDesc* desc;
+  const void* prepared;         // what prepare() made from the description, or null
+  std::byte* const* buffers;
+  const Params* params;
+  const uint32_t* scalars;      // the plan's scalar block
+};
+
+// A row of the kernel index for a target whose kernels are C++ functions.
+struct NativeKernel {
+  const char* family;
+  const char* name;                               // for the census: "matmul_blocked_avx512"
+  bool (*applies)(const KernelDesc&);
+  Grid (*grid)(const KernelDesc&, const Params&);
+  std::shared_ptr<const void> (*prepare)(const KernelDesc&);  // null: nothing to prepare
+  // Runs one group. Groups run in any order on any thread; the result must not depend on either. Never throws.
+  void (*run)(const KernelArgs&, int64_t group, std::byte* scratch);
+};
+
+}  // namespace tenon

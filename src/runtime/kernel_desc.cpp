@@ -1,0 +1,61 @@
+#include "base/cat.h"
+#include "runtime/kernel.h"
+
+namespace tenon {
+namespace {
+
+// FNV-1a, 64 bits.
+struct Hasher {
+  uint64_t state = 0xcbf29ce484222325ull;
+  void add(uint64_t v) {
+    for (int i = 0; i < 8; ++i) {
+      state ^= (v >> (8 * i)) & 0xff;
+      state *= 0x100000001b3ull;
+    }
+  }
+};
+
+}  // namespace
+
+uint64_t hash(const KernelDesc& d) {
+  Hasher h;
+  for (char c : d.family) h.add(uint64_t(c));
+  h.add(uint64_t(d.outer_rank));
+  h.add(uint64_t(d.inner_rank));
+  h.add(uint64_t(d.anchor_operands));
+  for (const Operand& o : d.operands) {
+    h.add(uint64_t(o.kind) | uint64_t(o.access) << 8 | uint64_t(o.dtype) << 16 | uint64_t(o.gathered) << 24 |
+          uint64_t(o.dynamic) << 25);
+    for (uint8_t c : o.stride_class) h.add(c);
+  }
+  for (const Instr& i : d.program) {
+    h.add(uint64_t(i.kind) | uint64_t(i.lane) << 8 | uint64_t(i.arg_lane) << 16 | uint64_t(i.op) << 24 |
+          uint64_t(i.reduce) << 32 | uint64_t(i.row) << 40);
+    h.add(uint64_t(i.operand) | uint64_t(i.bits) << 32);
+    for (uint16_t a : i.args) h.add(a);
+  }
+  for (int64_t a : d.attributes) h.add(uint64_t(a));
+  return h.state;
+}
+
+std::string kernel_name(const KernelDesc& d) {
+  std::string name = d.family;
+  int shown = 0;
+  for (const Instr& i : d.program) {
+    const char* word = nullptr;
+    if (i.kind == Instr::Kind::op && i.op != ScalarOp::round_f16 && i.op != ScalarOp::round_bf16) word = info(i.op).name;
+    if (i.kind == Instr::Kind::reduce) word = to_string(i.reduce);
+    if (i.kind == Instr::Kind::gather) word = "gather";
+    if (word && shown++ < 6) name += cat("_", word);
+  }
+  if (!shown && d.family == "map") name += "_copy";
+  for (const Operand& o : d.operands)
+    if (o.access != Access::in) name += cat("_", to_string(o.dtype));
+  static const char digits[] = "0123456789abcdef";
+  const uint64_t h = hash(d);
+  name += "_";
+  for (int i = 0; i < 8; ++i) name += digits[(h >> (4 * i)) & 15];
+  return name;
+}
+
+}  // namespace tenon

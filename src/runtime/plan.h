@@ -1,0 +1,77 @@
+// A plan: launches in order, what they bind, and where every buffer lies. It is data: it prints, compares, and runs as
+// often as wanted with other leaves and other run-time scalars. It knows nothing of the graph that it was made from.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/shape.h"
+#include "runtime/backend.h"
+
+namespace tenon {
+
+struct PlanBuffer {
+  enum class Where : uint8_t {
+    leaf,    // bound at run time: `index` in the list of leaves
+    arena,   // `offset` in the plan's own memory
+    output,  // a block of its own that outlives the plan: `index` in the list of outputs
+  };
+  Where where = Where::arena;
+  int index = -1;
+  int64_t offset = 0;
+  int64_t bytes = 0;
+  DType dtype = DType::f32;
+  Shape shape;
+};
+
+struct PlanView {
+  int buffer = -1;
+  int64_t offset = 0;  // bytes
+  Access access = Access::in;
+};
+
+struct PlanStep {
+  enum class Kind : uint8_t { launch, copy };
+  Kind kind = Kind::launch;
+  // launch
+  KernelDesc desc;
+  const BackendKernel* kernel = nullptr;
+  Params params;
+  Grid grid;
+  std::vector<PlanView> views;  // copy: {to, from}
+  int64_t bytes = 0;            // copy
+};
+
+struct PlanOutput {
+  int64_t bytes = 0;
+};
+
+// A result: a look at an output's block, or at a leaf.
+struct PlanRoot {
+  int buffer = -1;
+  DType dtype = DType::f32;
+  Shape shape;
+  Strides strides;     // elements
+  int64_t offset = 0;  // bytes
+};
+
+struct Plan {
+  std::vector<PlanStep> steps;
+  std::vector<PlanBuffer> buffers;
+  std::vector<PlanOutput> outputs;
+  std::vector<PlanRoot> roots;
+  int leaves = 0;
+  int scalars = 0;
+  int64_t arena_bytes = 0;   // exact
+  int64_t output_bytes = 0;
+  int64_t leaf_bytes = 0;    // of the leaves' dense sizes
+  int64_t launches() const;
+  int max_bindings() const;  // most distinct buffers that one launch binds
+};
+
+// Stable text: a header line, then one line per step. Equal plans print equal text.
+std::string to_string(const Plan& plan);
+// The same as a JSON object.
+std::string to_json(const Plan& plan);
+
+}  // namespace tenon

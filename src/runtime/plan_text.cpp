@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <set>
+
+#include "base/cat.h"
+#include "runtime/plan.h"
+
+namespace tenon {
+
+int64_t Plan::launches() const {
+  return std::count_if(steps.begin(), steps.end(), [](const PlanStep& s) { return s.kind == PlanStep::Kind::launch; });
+}
+
+namespace {
+
+int bindings(const PlanStep& step, bool uses_scalars) {
+  std::set<int> distinct;
+  for (const PlanView& v : step.views) distinct.insert(v.buffer);
+  return int(distinct.size()) + (uses_scalars ? 1 : 0);
+}
+
+bool uses_scalars(const PlanStep& step) {
+  for (const Instr& i : step.desc.program)
+    if (i.kind == Instr::Kind::scalar) return true;
+  for (const Operand& o : step.desc.operands)
+    if (o.dynamic) return true;
+  return false;
+}
+
+std::string buffer_name(const Plan& plan, int buffer) {
+  const PlanBuffer& b = plan.buffers[size_t(buffer)];
+  switch (b.where) {
+    case PlanBuffer::Where::leaf: return cat("leaf", b.index);
+    case PlanBuffer::Where::output: return cat("out", b.index);
+    case PlanBuffer::Where::arena: return cat("@", b.offset);
+  }
+  return "?";
+}
+
+std::string view_text(const Plan& plan, const PlanView& v) {
+  const PlanBuffer& b = plan.buffers[size_t(v.buffer)];
+  return cat(buffer_name(plan, v.buffer), v.offset ? cat("+", v.offset) : std::string(), ":", to_string(b.dtype),
+             to_string(b.shape));
+}
+
+std::string views_text(const Plan& plan, const PlanStep& step, bool outputs) {
+  std::string out;
+  for (const PlanView& v : step.views)
+    if ((v.access != Access::in) == outputs) out += cat(out.empty() ? "" : ", ", view_text(plan, v));
+  return out;
+}
+
+std::string axes_text(const PlanStep& s) {
+  std::string out;
+  for (int j = 0; j < s.desc.outer_rank + s.desc.inner_rank; ++j)
+    out += cat(j == s.desc.outer_rank ? "|" : j ? "," : "", int64_t(s.params.region.dims[j]));
+  return cat("[", out, "]");
+}
+
+}  // namespace
+
+int Plan::max_bindings() const {
+  int most = 0;
+  for (const PlanStep& s : steps)
+    if (s.kind == PlanStep::Kind::launch) most = std::max(most, bindings(s, uses_scalars(s)));
+  return most;
+}
+
+std::string to_string(const Plan& plan) {
+  std::string out = cat("plan: ", plan.launches(), " launches, ", int64_t(plan.steps.size()) - plan.launches(),
+                        " copies, ", plan.leaves, " leaves, ", plan.scalars, " scalars, arena ", plan.arena_bytes,
+                        " bytes, outputs ", plan.output_bytes, " bytes\n");
+  int number = 0;
+  for (const PlanStep& s : plan.steps) {
+    if (s.kind == PlanStep::Kind::copy)
+      out += cat("  ", number++, " copy ", view_text(plan, s.views[0]), " <- ", view_text(plan, s.views[1]), " (",
+                 s.bytes, " bytes)\n");
+    else
+      out += cat("  ", number++, " ", s.kernel ? s.kernel->name : kernel_name(s.desc), " ", axes_text(s), " ",
+                 views_text(plan, s, true), " <- ", views_text(plan, s, false), " groups ", s.grid.groups, "\n");
+  }
+  for (const PlanRoot& r : plan.roots)
+    out += cat("  result ", buffer_name(plan, r.buffer), ":", to_string(r.dtype), to_string(r.shape), "\n");
+  return out;
+}
+
+std::string to_json(const Plan& plan) {
+  std::string out = cat("{\"launches\":", plan.launches(), ",\"copies\":", int64_t(plan.steps.size()) - plan.launches(),
+                        ",\"leaves\":", plan.leaves, ",\"scalars\":", plan.scalars, ",\"arena_bytes\":", plan.arena_bytes,
+                        ",\"output_bytes\":", plan.output_bytes, ",\"max_bindings\":", plan.max_bindings(), ",\"steps\":[");
+  bool first = true;
+  for (const PlanStep& s : plan.steps) {
+    out += cat(first ? "" : ",", "{\"kernel\":\"",
+               s.kind == PlanStep::Kind::copy ? std::string("copy") : s.kernel ? s.kernel->name : kernel_name(s.desc),
+               "\",\"family\":\"", s.kind == PlanStep::Kind::copy ? std::string("copy") : s.desc.family,
+               "\",\"groups\":", s.grid.groups, ",\"views\":[");
+    for (size_t i = 0; i < s.views.size(); ++i)
+      out += cat(i ? "," : "", "{\"view\":\"", view_text(plan, s.views[i]), "\",\"access\":\"",
+                 s.views[i].access == Access::in ? "in" : s.views[i].access == Access::out ? "out" : "inout", "\"}");
+    out += "]}";
+    first = false;
+  }
+  return out + "]}";
+}
+
+}  // namespace tenon

@@ -1,0 +1,32 @@
+#include "runtime/kernel.h"
+
+namespace tenon {
+
+const ScalarOpInfo& info(ScalarOp op) {
+  static const ScalarOpInfo table[scalar_op_count] = {
+#define SCALAR(name, arity, lanes, result) {#name, arity, lanes, result},
+#include "core/scalar.def"
+#undef SCALAR
+  };
+  return table[int(op)];
+}
+
+Lane result_lane(ScalarOp op, Lane argument) {
+  switch (info(op).result) {
+    case 'f': return Lane::f32;
+    case 'i': return Lane::i32;
+    case 'b': case 'u': return Lane::u32;
+    default: return argument;
+  }
+}
+
+const char* to_string(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum: return "sum";
+    case ReduceOp::max: return "max";
+    case ReduceOp::argmax: return "argmax";
+  }
+  return "unknown";
+}
+
+}  // namespace tenon

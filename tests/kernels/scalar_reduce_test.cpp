@@ -1,0 +1,156 @@
+// Reductions against the documented order written plainly, for every instruction set that this processor has.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "kernels/scalar/loop_table.cpu.h"
+
+namespace tenon::cpu {
+namespace {
+
+constexpr int64_t block = 1024;
+
+uint32_t bits(float x) { return std::bit_cast<uint32_t>(x); }
+float f32(uint32_t x) { return std::bit_cast<float>(x); }
+
+std::vector<const LoopTable*> tables() {
+  std::vector<const LoopTable*> found;
+  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512})
+    if (loop_table(isa)) found.push_back(loop_table(isa));
+  return found;
+}
+uint32_t reduced(const LoopTable& table, ReduceOp op, Lane lane, const std::vector<uint32_t>& x) {
+  Reduction r;
+  table.begin(op, lane, r);
+  const int64_t n = int64_t(x.size());
+  for (int64_t at = 0; at < n; at += block) table.reduce(op, lane, r, x.data() + at, std::min(block, n - at), at);
+  return table.end(op, lane, r);
+}
+
+// The order of loops.cpu.h, element by element.
+uint32_t sum_in_order(const std::vector<uint32_t>& x) {
+  float total[16] = {};
+  for (size_t at = 0; at < x.size(); at += block) {
+    float part[16] = {};
+    for (size_t i = at; i < std::min(x.size(), at + size_t(block)); ++i) part[i % 16] += f32(x[i]);
+    for (int l = 0; l < 16; ++l) total[l] += part[l];
+  }
+  for (int half : {8, 4, 2, 1})
+    for (int l = 0; l < half; ++l) total[l] += total[l + half];
+  return bits(total[0]);
+}
+// A number for each lane whose order is that of the lanes; NaN on top.
+double rank(Lane lane, uint32_t x) {
+  if (lane == Lane::i32) return double(int32_t(x));
+  if (lane == Lane::u32) return double(x);
+  return std::isnan(f32(x)) ? 1e300 : double(f32(x));
+}
+size_t first_maximum(Lane lane, const std::vector<uint32_t>& x) {
+  size_t best = 0;
+  for (size_t i = 1; i < x.size(); ++i)
+    if (rank(lane, x[i]) > rank(lane, x[best])) best = i;
+  return best;
+}
+
+std::vector<uint32_t> row(Lane lane, int64_t n, uint32_t seed, bool with_nan) {
+  std::mt19937 random(seed);
+  std::vector<uint32_t> x(static_cast<size_t>(n));
+  for (uint32_t& v : x) {
+    const uint32_t r = uint32_t(random());
+    v = lane == Lane::f32 ? bits(float(int32_t(r)) * 0x1p-20f) : r;
+    if (seed % 2) v = lane == Lane::f32 ? bits(float(r % 5) - 2) : r % 5;  // many ties
+  }
+  if (with_nan && lane == Lane::f32 && n > 2) x[size_t(n) / 2] = 0x7fc01234u, x[size_t(n) - 1] = 0xffc00000u;
+  return x;
+}
+
+TEST(ScalarReduce, AgreesWithTheDocumentedOrder) {
+  for (const LoopTable* table : tables())
+    for (const Lane lane : {Lane::f32, Lane::i32, Lane::u32})
+      for (const int64_t n : {1, 2, 7, 15, 16, 17, 31, 100, 1000, 1023, 1024, 1025, 2048, 5000})
+        for (const uint32_t seed : {1u, 2u, 3u, 4u})
+          for (const bool with_nan : {false, true}) {
+            SCOPED_TRACE(testing::Message() << "n " << n << " lane " << int(lane) << " seed " << seed);
+            const std::vector<uint32_t> x = row(lane, n, seed, with_nan);
+            const size_t best = first_maximum(lane, x);
+            const uint32_t top = reduced(*table, ReduceOp::max, lane, x);
+            ASSERT_EQ(rank(lane, top), rank(lane, x[best]));
+            ASSERT_EQ(reduced(*table, ReduceOp::argmax, lane, x), best);
+            const uint32_t sum = reduced(*table, ReduceOp::sum, lane, x);
+            if (lane == Lane::f32) {
+              if (std::isnan(f32(sum_in_order(x)))) ASSERT_TRUE(std::isnan(f32(sum)));
+              else ASSERT_EQ(sum, sum_in_order(x));
+            } else {
+              uint32_t plain = 0;
+              for (const uint32_t v : x) plain += v;
+              ASSERT_EQ(sum, plain);
+            }
+          }
+}
+
+TEST(ScalarReduce, EveryInstructionSetGivesTheSameBits) {
+  std::mt19937 random(9);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<uint32_t> x(1 + random() % 3000);
+    for (uint32_t& v : x) v = uint32_t(random());
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::argmax})
+      for (const Lane lane : {Lane::f32, Lane::i32, Lane::u32}) {
+        if (op == ReduceOp::sum && lane == Lane::f32)
+          for (uint32_t& v : x) v &= 0xbfffffffu;  // finite: which of two NaNs a sum keeps is not promised
+        const uint32_t want = reduced(*loop_table(Isa::baseline), op, lane, x);
+        for (const LoopTable* table : tables())
+          ASSERT_EQ(reduced(*table, op, lane, x), want) << to_string(op) << " lane " << int(lane);
+      }
+  }
+}
+
+TEST(ScalarReduce, NothingGivesTheIdentity) {
+  for (const LoopTable* table : tables())
+    for (const Lane lane : {Lane::f32, Lane::i32, Lane::u32}) {
+      EXPECT_EQ(reduced(*table, ReduceOp::sum, lane, {}), 0u);
+      EXPECT_EQ(reduced(*table, ReduceOp::argmax, lane, {}), 0u);
+      const uint32_t smallest = lane == Lane::f32 ? 0xff800000u : lane == Lane::i32 ? 0x80000000u : 0u;
+      EXPECT_EQ(reduced(*table, ReduceOp::max, lane, {}), smallest);
+      // A row of nothing but the identity.
+      const std::vector<uint32_t> x(40, smallest);
+      EXPECT_EQ(reduced(*table, ReduceOp::max, lane, x), smallest);
+      EXPECT_EQ(reduced(*table, ReduceOp::argmax, lane, x), 0u);
+    }
+}
+
+// Hazard E1, and zeros of both signs.
+TEST(ScalarReduce, NaNAndTies) {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  const auto lanes = [](std::initializer_list<float> v) {
+    std::vector<uint32_t> x;
+    for (const float f : v) x.push_back(bits(f));
+    return x;
+  };
+  for (const LoopTable* t : tables()) {
+    EXPECT_EQ(reduced(*t, ReduceOp::argmax, Lane::f32, lanes({1, nan, 3})), 1u);
+    EXPECT_TRUE(std::isnan(f32(reduced(*t, ReduceOp::max, Lane::f32, lanes({1, nan, 3})))));
+    EXPECT_TRUE(std::isnan(f32(reduced(*t, ReduceOp::max, Lane::f32, lanes({inf, -nan})))));
+    EXPECT_EQ(reduced(*t, ReduceOp::argmax, Lane::f32, lanes({inf, nan, -nan})), 1u);
+    EXPECT_EQ(reduced(*t, ReduceOp::argmax, Lane::f32, lanes({inf, -nan, nan})), 1u);
+    EXPECT_EQ(reduced(*t, ReduceOp::argmax, Lane::f32, lanes({2, 3, 0, 3, 3})), 1u);
+    EXPECT_EQ(reduced(*t, ReduceOp::argmax, Lane::i32, std::vector<uint32_t>(16, 4)), 0u);
+    EXPECT_EQ(reduced(*t, ReduceOp::argmax, Lane::f32, lanes({-0.0f, 0.0f})), 0u);
+    EXPECT_EQ(reduced(*t, ReduceOp::max, Lane::f32, lanes({-0.0f, 0.0f})), bits(0.0f));
+    EXPECT_EQ(reduced(*t, ReduceOp::max, Lane::f32, lanes({0.0f, -0.0f})), bits(0.0f));
+    EXPECT_EQ(reduced(*t, ReduceOp::max, Lane::f32, lanes({-0.0f})), bits(-0.0f));
+    EXPECT_EQ(reduced(*t, ReduceOp::sum, Lane::f32, lanes({-0.0f})), bits(0.0f));
+    EXPECT_EQ(reduced(*t, ReduceOp::max, Lane::f32, lanes({-5, -3})), bits(-3.0f));
+    // The first maximum is in a later block, its tie later still.
+    std::vector<uint32_t> x(4000, bits(-1.0f));
+    x[3001] = x[2050] = x[3500] = bits(5.0f);
+    EXPECT_EQ(reduced(*t, ReduceOp::argmax, Lane::f32, x), 2050u);
+  }
+}
+
+}  // namespace
+}  // namespace tenon::cpu

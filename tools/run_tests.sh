@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Everything that CI runs, in steps; with arguments, only the named steps:
+#
+#   layers   the rules of tools/check_layers over this tree
+#   tools    unit tests of the scripts in tools/
+#   release  build with g++ and run the C++ tests
+#   qwen2    small random models against the NumPy oracle, on host and cpu
+#   exact    SmolLM2 against its exact answers, on host and cpu
+#   clang    build with clang 19
+#   wasm     compile everything up to llm for WebAssembly
+#   asan     the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#   tsan     the C++ tests under ThreadSanitizer (with TENON_TEST_ALL=1, or by name)
+#
+# TENON_TEST_ALL=1 adds the long checks. Every step runs even when an earlier one failed.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+
+python=build/venv/bin/python
+model=models/SmolLM2-135M-Instruct.Q4_1.gguf
+tenon=build/release/tenon
+jobs=${JOBS:-2}
+all=${TENON_TEST_ALL:-}
+# NumPy must not compete with the program under test.
+export OPENBLAS_NUM_THREADS=2
+
+build() { tools/build.sh "$1" "$jobs"; }
+
+step_layers() { python3 tools/check_layers; }
+
+step_tools() { "$python" -m unittest discover -s tests/tools; }
+
+step_release() { build release && ctest --preset release; }
+
+step_qwen2() {
+  "$python" tools/check_qwen2.py --tenon "$tenon" --device host --rtol 1e-4 &&
+    "$python" tools/check_qwen2.py --tenon "$tenon" --device cpu --rtol 0 --atol 0.05
+}
+
+step_exact() {
+  local part=(--prompts 3 --positions 16)
+  [ -z "$all" ] || part=()
+  tools/fetch_model.sh || return
+  "$python" tools/check_exact.py "$model" --tenon "$tenon" --device cpu --atol 0.05 || return
+  "$python" tools/check_exact.py "$model" --tenon "$tenon" --device host --mode forced --rtol 1e-4 --atol 0 "${part[@]}"
+}
+
+step_clang() { build clang; }
+
+step_wasm() { build wasm; }
+
+step_asan() { build asan && ctest --preset asan; }
+
+step_tsan() { build tsan && ctest --preset tsan; }
+
+steps=("$@")
+if [ $# = 0 ]; then
+  steps=(layers tools clang wasm asan)
+  [ -z "$all" ] || steps+=(tsan)
+  # Last, so that what failed to agree stands near the end.
+  steps+=(release qwen2 exact)
+fi
+
+failed=()
+for step in "${steps[@]}"; do
+  if [ "$(type -t "step_$step")" != function ]; then
+    echo "run_tests: there is no step '$step'; see the head of tools/run_tests.sh" >&2
+    exit 2
+  fi
+  echo "== $step"
+  start=$SECONDS
+  if "step_$step"; then result=passed; else result=FAILED failed+=("$step"); fi
+  echo "== $step $result in $((SECONDS - start)) s"
+done
+
+if [ ${#failed[@]} -gt 0 ]; then
+  echo "run_tests: failed: ${failed[*]}"
+  exit 1
+fi
+echo "run_tests: all of ${steps[*]} passed"
