@@ -6,19 +6,39 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tenon/device.h"
 #include "tenon/dtype.h"
 
 namespace tenon {
+class BpeTokenizer;
 class ByteSource;
 }
 
 namespace tenon::llm {
 
+// A model file's tokenizer alone; reads no weights. Copies share it; safe to share between threads.
+class Tokenizer {
+ public:
+  // Throws Error(io | format | unsupported).
+  static Tokenizer load(const std::string& path);
+  // Any bytes; begins with bos where the model asks for it. parse_special: control tokens spelled out in the text
+  // become those tokens.
+  std::vector<int32_t> encode(std::string_view text, bool parse_special = true) const;
+  // The tokens' bytes, not always UTF-8; control tokens give their spelling. Throws Error(invalid_argument) for an id
+  // outside the vocabulary.
+  std::string decode(const std::vector<int32_t>& ids) const;
+
+  explicit Tokenizer(std::shared_ptr<const BpeTokenizer> tokenizer) : tokenizer_(std::move(tokenizer)) {}
+
+ private:
+  std::shared_ptr<const BpeTokenizer> tokenizer_;
+};
+
 struct LoadOptions {
-  int64_t context = 0;               // most tokens that a conversation holds; 0: min(the model's, 4096)
+  int64_t context = 0;               // most tokens that a conversation holds, 2 to the model's; 0: min(the model's, 4096)
   DType kv_dtype = DType::f16;       // f16 or f32
   // Called with bytes done and bytes in all; may be empty.
   std::function<void(int64_t, int64_t)> on_progress;
@@ -46,14 +66,14 @@ const char* to_string(Finish f);  // "eos", "length", "interrupted"
 
 struct Phase {
   double seconds = 0;
-  int64_t tokens = 0;
+  int64_t tokens = 0;  // prefill: of the prompt; decode: generated after the first, which the prefill draws
   Counters counters;
 };
 
 struct Generation {
   std::vector<int32_t> prompt_ids;
   std::vector<int32_t> ids;   // generated, without the end token
-  std::string text;
+  std::string text;           // UTF-8, without control tokens
   Finish finish = Finish::length;
   Phase prefill, decode;
 };
@@ -63,21 +83,29 @@ struct TopLogits {
   std::vector<float> logits;
 };
 
+// A loaded model and one conversation's memory. Copies share both. One call at a time: a second one, from another thread
+// or from on_piece, throws Error(invalid_argument). Each call starts anew, whatever became of the one before.
 class Model {
  public:
   // Throws Error(io | format | unsupported | out_of_memory): what is wrong with the file and what would work.
   static Model load(const std::string& path, const Device& device = Device::default_device(), const LoadOptions& options = {});
+  // Error(invalid_argument) for options outside what LoadOptions documents.
   static Model load(std::shared_ptr<ByteSource> source, const Device& device, const LoadOptions& options = {});
-  // The plan of one decode step (tokens = 1) or of a prompt chunk, on any device that plans; reads no weights.
+  // The plan of one decode step (tokens = 1) or of a prompt chunk (at most 256), on any device that plans; reads no
+  // weights. Text or a JSON object, with a summary of the launches in each layer.
   static std::string plan(const std::string& path, const Device& device, int64_t tokens, bool json, const LoadOptions& options = {});
 
   // `on_piece` gets complete UTF-8 as it is generated; returning false stops (Finish::interrupted). It may be empty.
-  // Throws Error(context_length) when the prompt does not fit.
+  // An empty prompt stands for the model's bos. Generation ends (Finish::length) when prompt and answer fill the context.
+  // Throws Error(context_length) when the prompt leaves no room for an answer; Error(invalid_argument) for options or
+  // ids outside what is documented, or an empty prompt without bos; Error(unsupported) without `raw` when the model's
+  // chat template is not known.
   Generation generate(std::string_view prompt, const GenerateOptions& options = {},
                       const std::function<bool(std::string_view)>& on_piece = {});
   Generation generate_ids(const std::vector<int32_t>& prompt_ids, const GenerateOptions& options = {},
                           const std::function<bool(std::string_view)>& on_piece = {});
-  // Teacher-forced: entry i holds the `top` best logits after ids[0..i].
+  // Teacher-forced: entry i holds the `top` best logits after ids[0..i]; NaN counts as best. Throws Error(context_length),
+  // Error(invalid_argument) for an id outside the vocabulary, Error(cancelled).
   std::vector<TopLogits> score(const std::vector<int32_t>& ids, int64_t top = 2, Cancel* cancel = nullptr);
 
   std::vector<int32_t> encode(std::string_view text, bool parse_special = true) const;

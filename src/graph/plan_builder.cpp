@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "graph/lower.h"
+#include "graph/mode.h"
 #include "graph/schedule.h"
 
 namespace tenon::graph {
@@ -35,7 +36,7 @@ class PlanBuilder {
     for (size_t i = 0; i < inputs_.leaves.size(); ++i) leaf_number_[inputs_.leaves[i]] = int(i);
     for (size_t i = 0; i < inputs_.scalars.size(); ++i) scalar_number_[inputs_.scalars[i]] = uint32_t(i);
     const Limits& limits = device_.limits();
-    schedule_ = schedule(roots_, {limits.fuses, limits.max_bindings, limits.max_instructions});
+    schedule_ = schedule(roots_, {limits.fuses && fusion_enabled(), limits.max_bindings, limits.max_instructions});
     plan_->leaves = int(inputs_.leaves.size());
     plan_->scalars = int(inputs_.scalars.size());
     add_steps();
@@ -248,7 +249,7 @@ std::shared_ptr<const Plan> build_plan(const std::shared_ptr<DeviceContext>& dev
 
 std::vector<uint64_t> plan_key(std::span<const NodeRef> roots, const PlanInputs& inputs,
                                const std::unordered_set<const Node*>& donated) {
-  std::vector<uint64_t> key;
+  std::vector<uint64_t> key{fusion_enabled()};
   std::unordered_map<const Node*, uint64_t> number;
   std::unordered_map<const Storage*, uint64_t> storages;
   for (const Node* n : inputs.order) {

@@ -23,7 +23,7 @@ std::shared_ptr<const Plan> build_plan(const std::shared_ptr<DeviceContext>& dev
                                        const PlanInputs& inputs, const std::unordered_set<const Node*>& donated);
 
 // The graph's structure as words: equal words, equal plan. Leaves count with dtype, strides, offset modulo 256, which
-// of them share a storage, and donation; run-time scalars without their value.
+// of them share a storage, and donation; run-time scalars without their value; and the modes of graph/mode.h.
 std::vector<uint64_t> plan_key(std::span<const NodeRef> roots, const PlanInputs& inputs,
                                const std::unordered_set<const Node*>& donated);
 

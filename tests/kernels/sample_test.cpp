@@ -168,7 +168,8 @@ TEST(SampleKernel, LargeRowsKeepWhatASortKeeps) {
   for (float& f : logits) f = float(rng() % 2000) * 0.004f;  // many ties
   std::vector<uint32_t> order(static_cast<size_t>(v));
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return logits[a] > logits[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](uint32_t a, uint32_t b) { return logits[a] > logits[b] || (logits[a] == logits[b] && a < b); });
   std::vector<size_t> rank(order.size());
   for (size_t i = 0; i < order.size(); i++) rank[order[i]] = i;
   double total = 0, sum = 0;

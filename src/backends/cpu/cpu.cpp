@@ -5,7 +5,7 @@
 #include <cstring>
 #include <deque>
 
-#include "backends/native_kernels.h"
+#include "kernels/native_kernels.h"
 #include "base/check.h"
 #include "base/cpu_features.h"
 #include "base/thread_pool.h"

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "backends/native_kernels.h"
+#include "kernels/native_kernels.h"
 #include "base/check.h"
 
 namespace tenon {

@@ -1,4 +1,4 @@
-#include "backends/native_kernels.h"
+#include "kernels/native_kernels.h"
 
 namespace tenon {
 

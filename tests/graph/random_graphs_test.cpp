@@ -1,0 +1,212 @@
+// Random graphs: fused equals unfused bit for bit, for any number of threads, step by step or at once, on cpu; equal to
+// the host within rounding; and every plan keeps the bindings of small devices.
+// TENON_TEST_ALL=1 runs thousands; TENON_GRAPH_SEED=n runs one.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "graph/evaluate.h"
+#include "graph/handles.h"
+#include "graph/mode.h"
+#include "graph/random_graph_build.h"
+
+namespace tenon::testing_graphs {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+struct Unfused {
+  Unfused() { graph::set_fusion(false); }
+  ~Unfused() { graph::set_fusion(true); }
+};
+
+std::vector<Bytes> read_roots(const Graph& g, const std::vector<Tensor>& t) {
+  std::vector<Tensor> roots;
+  for (int r : g.roots) roots.push_back(t[size_t(r)]);
+  eval(roots);
+  std::vector<Bytes> out;
+  for (const Tensor& r : roots) out.push_back(r.to_bytes());
+  return out;
+}
+std::vector<Bytes> at_once(const Graph& g, const Device& d) { return read_roots(g, build(g, d)); }
+std::vector<Bytes> unfused(const Graph& g, const Device& d) {
+  Unfused mode;
+  return at_once(g, d);
+}
+std::vector<Bytes> step_by_step(const Graph& g, const Device& d) {
+  std::vector<Tensor> built(g.steps.size());
+  const std::vector<bool> need = needed(g);
+  for (size_t i = 0; i < g.steps.size(); ++i) {
+    if (!need[i]) continue;
+    built[i] = make(g.steps[i], built, d);
+    eval(built[i]);
+  }
+  return read_roots(g, built);
+}
+
+float value(DType t, const Bytes& bytes, int64_t i) {
+  uint32_t word = 0;
+  std::memcpy(&word, bytes.data() + i * block_bytes(t), size_t(block_bytes(t)));
+  switch (t) {
+    case DType::f32: return std::bit_cast<float>(word);
+    case DType::f16: return f32_from_f16(uint16_t(word));
+    case DType::bf16: return f32_from_bf16(uint16_t(word));
+    case DType::i32: return float(int32_t(word));
+    default: return float(word);
+  }
+}
+
+// Empty, or where the two differ; NaNs are alike whatever their payload.
+std::string bit_difference(const Graph& g, const std::vector<Bytes>& a, const std::vector<Bytes>& b) {
+  for (size_t r = 0; r < a.size(); ++r) {
+    const Step& s = g.steps[size_t(g.roots[r])];
+    if (a[r].size() != b[r].size()) return cat("root t", g.roots[r], ": ", int64_t(a[r].size()), " and ", int64_t(b[r].size()), " bytes");
+    const int64_t size = block_bytes(s.dtype);
+    for (int64_t i = 0; i < int64_t(a[r].size()) / size; ++i) {
+      if (std::memcmp(a[r].data() + i * size, b[r].data() + i * size, size_t(size)) == 0) continue;
+      const float x = value(s.dtype, a[r], i), y = value(s.dtype, b[r], i);
+      if (is_float(s.dtype) && std::isnan(x) && std::isnan(y)) continue;
+      return cat("root t", g.roots[r], " element ", i, ": ", x, " and ", y);
+    }
+  }
+  return {};
+}
+
+// ---- against the host: steps whose value may differ by rounding, and by how much of the largest value on the way
+
+struct Spread {
+  double tolerance = 0;  // relative to `largest`
+  double largest = 0;
+  bool comparable = true;
+};
+
+bool is_exact(const std::string& op) {
+  for (const char* name : {"leaf", "full", "arange", "random_bits", "negative", "abs", "relu", "logical_not", "transpose", "square",
+                           "sqrt", "scale", "add", "subtract", "multiply", "minimum", "maximum", "equal", "not_equal", "less",
+                           "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "bitwise_and", "bitwise_or",
+                           "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "divide", "raw_divide", "where", "cast",
+                           "reshape", "permute", "expand_dims", "squeeze", "broadcast_to", "flip", "slice", "concat", "take",
+                           "dynamic_slice", "update", "max", "argmax"})
+    if (op == name) return true;
+  return false;
+}
+
+std::vector<Spread> spreads(const Graph& g, const std::vector<Tensor>& host) {
+  std::vector<Spread> all(g.steps.size());
+  const std::vector<bool> need = needed(g);
+  for (size_t i = 0; i < g.steps.size(); ++i) {
+    if (!need[i]) continue;
+    const Step& s = g.steps[i];
+    Spread& out = all[i];
+    for (int j : s.in) {
+      const Spread& in = all[size_t(j)];
+      out.tolerance = std::max(out.tolerance, in.tolerance);
+      out.largest = std::max(out.largest, in.largest);
+      out.comparable = out.comparable && in.comparable;
+      // What jumps (a comparison, an index, an integer) turns a rounding difference into another value.
+      const bool jumps = !is_float(s.dtype) || s.op == "take";
+      if (in.tolerance > 0 && (jumps || s.op == "raw_divide" || s.op == "raw_log" || s.op == "raw_exp")) out.comparable = false;
+    }
+    const double unit = s.dtype == DType::bf16 ? 2e-2 : s.dtype == DType::f16 ? 3e-3 : 1e-4;
+    const bool integer_sum = s.op == "sum" && !is_float(s.dtype);
+    if (!is_exact(s.op) && !integer_sum) out.tolerance = std::max(out.tolerance, unit);
+    else if (out.tolerance > 0) out.tolerance = std::max(out.tolerance, unit);
+    const Bytes bytes = host[i].to_bytes();
+    for (int64_t k = 0; k < host[i].size(); ++k) {
+      const double v = std::abs(double(value(s.dtype, bytes, k)));
+      if (!std::isfinite(v)) out.comparable = out.comparable && out.tolerance == 0;
+      else out.largest = std::max(out.largest, v);
+    }
+  }
+  return all;
+}
+
+std::string host_difference(const Graph& g, const std::vector<Bytes>& cpu) {
+  const std::vector<Tensor> host = build(g, Device::open("host"));
+  const std::vector<Spread> all = spreads(g, host);
+  for (size_t r = 0; r < g.roots.size(); ++r) {
+    const Step& s = g.steps[size_t(g.roots[r])];
+    const Spread& spread = all[size_t(g.roots[r])];
+    if (!spread.comparable) continue;
+    const Bytes want = host[size_t(g.roots[r])].to_bytes();
+    if (want.size() != cpu[r].size()) return "another size than on the host";
+    for (int64_t i = 0; i < element_count(s.shape); ++i) {
+      const double a = value(s.dtype, want, i), b = value(s.dtype, cpu[r], i);
+      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+      if (!(std::abs(a - b) <= spread.tolerance * (1 + spread.largest)))
+        return cat("root t", g.roots[r], " element ", i, ": host ", a, ", cpu ", b);
+    }
+  }
+  return {};
+}
+
+std::string limits_difference(const Graph& g) {
+  for (const auto& [name, most] : {std::pair<const char*, int>{"null:webgpu", 8}, {"null:tiny", 4}}) {
+    const std::vector<Tensor> t = build(g, Device::open(name));
+    std::vector<graph::NodeRef> roots;
+    for (int r : g.roots)
+      if (graph::node_of(t[size_t(r)])->kind != graph::Kind::leaf) roots.push_back(graph::node_of(t[size_t(r)]));
+    if (roots.empty()) continue;
+    const int used = graph::plan_for(roots)->max_bindings();
+    if (used > most) return cat(name, ": ", used, " bindings in one launch");
+  }
+  return {};
+}
+
+const Device& cpu(int threads) {
+  static const Device one = Device::open("cpu", 1), two = Device::open("cpu", 2), seven = Device::open("cpu", 7);
+  return threads == 1 ? one : threads == 2 ? two : seven;
+}
+
+// Empty when all is well.
+std::string problem(const Graph& g) {
+  try {
+    const std::vector<Bytes> fused = at_once(g, cpu(1));
+    auto differs = [&](const char* what, const std::vector<Bytes>& other) {
+      const std::string d = bit_difference(g, fused, other);
+      return d.empty() ? d : cat(what, ": ", d);
+    };
+    if (auto d = differs("fused and unfused", unfused(g, cpu(1))); !d.empty()) return d;
+    if (auto d = differs("at once and step by step", step_by_step(g, cpu(1))); !d.empty()) return d;
+    if (auto d = differs("first and second run", at_once(g, cpu(1))); !d.empty()) return d;
+    if (auto d = differs("1 and 2 threads", at_once(g, cpu(2))); !d.empty()) return d;
+    if (auto d = differs("1 and 7 threads", at_once(g, cpu(7))); !d.empty()) return d;
+    if (auto d = host_difference(g, fused); !d.empty()) return d;
+    return limits_difference(g);
+  } catch (const std::exception& e) {
+    return cat("threw: ", e.what());
+  }
+}
+
+// The kind of a problem, so that shrinking does not wander to another one.
+std::string kind_of(const std::string& problem) {
+  std::string out;
+  for (char c : problem.substr(0, problem.find("root")))
+    if (c < '0' || c > '9') out += c;
+  return out.substr(0, 40);
+}
+
+TEST(RandomGraphs, FusedEqualsUnfusedOnEveryThreadCountAndTheHost) {
+  const char* all = std::getenv("TENON_TEST_ALL");
+  const char* one = std::getenv("TENON_GRAPH_SEED");
+  const uint64_t first = one ? uint64_t(std::atoll(one)) : 1, count = one ? 1 : all && *all == '1' ? 5000 : 300;
+  int failures = 0;
+  for (uint64_t seed = first; seed < first + count && failures < 5; ++seed) {
+    const Graph g = random_graph(seed);
+    const std::string why = problem(g);
+    if (why.empty()) continue;
+    ++failures;
+    const Graph small = shrink(g, [&](const Graph& h) { return kind_of(problem(h)) == kind_of(why); });
+    ADD_FAILURE() << "TENON_GRAPH_SEED=" << seed << " " << why << "\nsmallest: " << problem(small) << "\n" << to_text(small);
+  }
+}
+
+TEST(RandomGraphs, AreTheSameForASeed) {
+  EXPECT_EQ(to_text(random_graph(7)), to_text(random_graph(7)));
+  EXPECT_NE(to_text(random_graph(7)), to_text(random_graph(8)));
+}
+
+}  // namespace
+}  // namespace tenon::testing_graphs
