@@ -16,7 +16,8 @@ struct StateData;
 // then the update works on a copy, counted in Counters::state_copies.
 class State {
  public:
-  explicit State(const Tensor& initial);
+  // `label` names it in plans as text.
+  explicit State(const Tensor& initial, std::string label = {});
   Tensor value() const;
   // Shape and dtype must be those of the state. Inside compile() it becomes part of the compiled function.
   void set(const Tensor& next);

@@ -21,6 +21,8 @@ struct Accessed {
   const Node* dynamic_scalar = nullptr;
 };
 
+constexpr uint32_t nan_bits = 0x7fc00000u;
+
 bool exact(ScalarOp op) {
   switch (op) {
     case ScalarOp::neg: case ScalarOp::abs: case ScalarOp::min: case ScalarOp::max: case ScalarOp::select: return true;
@@ -74,7 +76,8 @@ class Lowering {
     for (int i = 0; i < int(r_.uses.size()); ++i) {
       const Use& u = r_.uses[size_t(i)];
       if (u.anchor_operand >= 0) continue;
-      if (u.state == Use::State::loaded) collect_load(i);
+      if (u.state == Use::State::loaded && is_empty(u)) continue;
+      else if (u.state == Use::State::loaded) collect_load(i);
       else if (u.node->kind == Kind::iota) collect_index(i, iota_strides(*u.node));
       else if (u.node->kind == Kind::random_bits) collect_index(i, dense_strides(u.node->shape));
     }
@@ -88,6 +91,9 @@ class Lowering {
       add(std::move(x));
     }
   }
+
+  // An empty value may be wanted, in a reduction over no elements; there is no memory to read it from.
+  static bool is_empty(const Use& u) { return element_count(u.node->shape) == 0; }
 
   static Strides iota_strides(const Node& n) {
     Strides s(n.shape.size(), 0);
@@ -234,15 +240,19 @@ class Lowering {
   }
 
   int emit_load(int use) {
+    const Use& u = r_.uses[size_t(use)];
+    if (is_empty(u)) return emit_simple(Instr::Kind::constant, lane_of(u.node->dtype), 0);
     Instr i;
     i.kind = Instr::Kind::load;
     i.operand = uint16_t(operand_of_use_.at(use));
-    i.lane = i.arg_lane = lane_of(r_.uses[size_t(use)].node->dtype);
+    i.lane = i.arg_lane = lane_of(u.node->dtype);
     i.row = has_inner() && !varies_inside(accessed_[i.operand]);
     return push(i);
   }
 
   int emit_gather(const Use& u, const Node& n) {
+    if (is_empty(r_.uses[size_t(u.args[0])]))
+      return emit_simple(Instr::Kind::constant, lane_of(n.dtype), lane_of(n.dtype) == Lane::f32 ? nan_bits : 0);
     const int index = emit(u.args[1]);
     Instr i;
     i.kind = Instr::Kind::gather;

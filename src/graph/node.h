@@ -58,7 +58,8 @@ struct Anchor {
   std::vector<int64_t> (*attributes)(const Node& node);
   // `slots`: the plan's slot of each run-time scalar input.
   void (*parameters)(const Node& node, std::span<const OperandView> views, std::span<const uint32_t> slots, Params& out);
-  // The same value from other ops, for devices without a kernel; null: there is none yet.
+  // The same value from other ops, for devices without a kernel; null: there is none yet. It makes no run-time scalars
+  // of its own: a plan's scalars are numbered before.
   NodeRef (*compose)(const Node& node);
 };
 
@@ -77,8 +78,10 @@ struct Node : RefCounted<Node> {
   Ref<Storage> storage;
   int64_t offset = 0;  // bytes
   Strides strides;     // elements
+  std::string label;   // for plans as text: the name of a weight, say
 
   std::atomic<uint32_t> value{0};  // scalar: lane bits
+  bool fixed = false;              // scalar: never changes, so equal ones share a place in a plan
 
   ~Node() = default;
   static void destroy(const Node* node);  // no recursion: chains may be long

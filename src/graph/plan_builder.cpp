@@ -13,9 +13,14 @@ namespace tenon::graph {
 PlanInputs plan_inputs(std::span<const NodeRef> roots) {
   PlanInputs in;
   in.order = topological_order(roots);
+  std::unordered_map<uint64_t, uint32_t> fixed;  // dtype and bits -> slot
   for (Node* n : in.order) {
     if (n->kind == Kind::leaf) in.leaves.push_back(n);
-    if (n->kind == Kind::scalar) in.scalars.push_back(n);
+    if (n->kind != Kind::scalar) continue;
+    uint32_t slot = uint32_t(in.scalars.size());
+    if (n->fixed) slot = fixed.try_emplace(uint64_t(n->dtype) << 32 | n->value.load(), slot).first->second;
+    if (slot == in.scalars.size()) in.scalars.push_back(n);
+    in.scalar_slots[n] = slot;
   }
   return in;
 }
@@ -34,7 +39,6 @@ class PlanBuilder {
 
   std::shared_ptr<const Plan> build() {
     for (size_t i = 0; i < inputs_.leaves.size(); ++i) leaf_number_[inputs_.leaves[i]] = int(i);
-    for (size_t i = 0; i < inputs_.scalars.size(); ++i) scalar_number_[inputs_.scalars[i]] = uint32_t(i);
     const Limits& limits = device_.limits();
     schedule_ = schedule(roots_, {limits.fuses && fusion_enabled(), limits.max_bindings, limits.max_instructions});
     plan_->leaves = int(inputs_.leaves.size());
@@ -58,7 +62,7 @@ class PlanBuilder {
           add_copy(schedule_.copies[c]);
         }
     };
-    const std::function<uint32_t(const Node*)> slot_of = [&](const Node* n) { return scalar_number_.at(n); };
+    const std::function<uint32_t(const Node*)> slot_of = [&](const Node* n) { return inputs_.scalar_slots.at(n); };
     for (const auto& region : schedule_.regions) {
       for (const Use& u : region->uses)
         if (u.state == Use::State::loaded) copy_for(u.buffer);
@@ -96,6 +100,7 @@ class PlanBuilder {
       p.bytes = b.bytes;
       p.dtype = b.node->dtype;
       p.shape = b.node->shape;
+      p.label = b.node->label;
       if (b.leaf) {
         p.where = PlanBuffer::Where::leaf;
         p.index = leaf_number_.at(b.node);
@@ -235,7 +240,6 @@ class PlanBuilder {
   const std::unordered_set<const Node*>& donated_;
   std::vector<NodeRef> roots_;
   std::unordered_map<const Node*, int> leaf_number_;
-  std::unordered_map<const Node*, uint32_t> scalar_number_;
   Schedule schedule_;
   std::shared_ptr<Plan> plan_ = std::make_shared<Plan>();
 };
@@ -260,6 +264,7 @@ std::vector<uint64_t> plan_key(std::span<const NodeRef> roots, const PlanInputs&
     for (int64_t d : n->shape) key.push_back(uint64_t(d));
     for (int64_t i : n->ints) key.push_back(uint64_t(i));
     for (const NodeRef& i : n->inputs) key.push_back(number.at(i.get()));
+    if (n->kind == Kind::scalar) key.push_back(inputs.scalar_slots.at(n));
     if (n->kind == Kind::anchor) key.push_back(uint64_t(reinterpret_cast<uintptr_t>(n->anchor)));
     if (n->kind != Kind::leaf) continue;
     for (int64_t s : n->strides) key.push_back(uint64_t(s));

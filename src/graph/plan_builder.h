@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -14,7 +15,8 @@ namespace tenon::graph {
 struct PlanInputs {
   std::vector<Node*> order;    // topological
   std::vector<Node*> leaves;
-  std::vector<Node*> scalars;
+  std::vector<Node*> scalars;                              // by slot
+  std::unordered_map<const Node*, uint32_t> scalar_slots;  // of every scalar node; equal fixed ones share a slot
 };
 PlanInputs plan_inputs(std::span<const NodeRef> roots);
 

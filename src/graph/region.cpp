@@ -9,8 +9,12 @@ bool Region::has_inner() const {
   return false;
 }
 
-int Region::find_or_add(Node* node, const IndexMap& map, bool* added) {
+int Region::find_or_add(Node* node, IndexMap map, bool* added) {
   *added = false;
+  // Along an axis of size 1 nothing moves: maps that differ only there are the same place.
+  for (size_t j = 0; j < dims.size(); ++j)
+    if (dims[j] == 1)
+      for (auto& row : map.coef) row[j] = 0;
   for (size_t i = 0; i < uses.size(); ++i) {
     const Use& u = uses[i];
     if (u.node == node && u.anchor_operand < 0 && !u.gathered && u.map == map) return int(i);
@@ -18,7 +22,7 @@ int Region::find_or_add(Node* node, const IndexMap& map, bool* added) {
   *added = true;
   Use u;
   u.node = node;
-  u.map = map;
+  u.map = std::move(map);
   uses.push_back(std::move(u));
   return int(uses.size()) - 1;
 }

@@ -113,6 +113,13 @@ class Scheduler {
     const int operand = r.uses[size_t(p.use)].anchor_operand;
     Node* input = view->inputs[0].get();
     if (operand >= 0) return push_operand(view, r, p.use);
+    if (input->kind == Kind::constant || input->kind == Kind::scalar) {  // the same everywhere
+      const int source = want(r, input, IndexMap());
+      r.uses[size_t(p.use)].state = Use::State::computed;
+      r.uses[size_t(p.use)].args = {source};
+      return true;
+    }
+    if (view->kind == Kind::dynamic_slice && !scalars_fit(r)) return false;
     SplitAxis split = [&r](size_t axis, int64_t inner) { return r.split_axis(axis, inner); };
     // The map lives inside the region, so that cutting an axis changes it too; r.uses does not grow meanwhile.
     auto map = through_view(*view, r.uses[size_t(p.use)].map, r.dims, split);
@@ -173,28 +180,64 @@ class Scheduler {
     return true;
   }
 
+  // What a region's kernel has to bind, at most: uses that are still open count as what their views may become.
+  struct Needs {
+    std::vector<std::pair<const Node*, bool>> buffers;  // distinct; true: read in a way that its views cannot be part of
+    std::vector<const Node*> scalars;
+    int operands = 0, indices = 0;
+    template <class T>
+    static void add(std::vector<T>& list, const T& item) {
+      if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
+    }
+    int bindings() const { return int(buffers.size()) + (scalars.empty() ? 0 : 1); }
+    // `as_memory`: an anchor's operand or what is gathered from.
+    void want(const Node* n, bool as_memory) {
+      const Node* source = n;       // what the chain of views looks at
+      const Node* buffer = nullptr;  // the first node on it that may have to exist in memory
+      for (; source->is_view(); source = source->inputs[0].get()) {
+        if (source->kind == Kind::dynamic_slice) add<const Node*>(scalars, source->inputs[1].get());
+        if (!buffer && (source->kind == Kind::dynamic_slice || source->kind == Kind::reshape)) buffer = source;
+      }
+      if (!as_memory && source->kind == Kind::constant) return;
+      if (!as_memory && source->kind == Kind::scalar) return add(scalars, source);
+      if (source->kind == Kind::iota) ++indices;
+      if (source->kind == Kind::random_bits) ++indices;
+      if (!as_memory && source->kind == Kind::iota && !buffer) return;
+      ++operands;
+      add(buffers, {as_memory ? n : buffer ? buffer : source, as_memory && n->is_view()});
+    }
+  };
+
+  // Of the region as it is, without what it reads of `without`.
+  static Needs needs(const Region& r, const Node* without) {
+    Needs all;
+    for (const Use& u : r.uses) {
+      if (u.state == Use::State::computed) {
+        if (u.node->kind == Kind::iota || u.node->kind == Kind::random_bits) ++all.indices;
+        if (u.node->kind == Kind::scalar) Needs::add<const Node*>(all.scalars, u.node);
+      } else if (u.node != without) {
+        all.want(u.node, u.anchor_operand >= 0 || u.gathered);
+        if (u.anchor_operand >= 0) --all.operands;
+      }
+    }
+    all.operands += int(r.outputs.size());
+    return all;
+  }
+
   // Operands and instructions if `n` were replaced by its inputs.
   bool fits(const Region& r, const Node& n) {
-    std::vector<const Node*> bases;
-    int operands = int(r.outputs.size()), indices = 0, scalars = 0;
-    for (const Use& u : r.uses) {
-      if (u.node->kind == Kind::iota || u.node->kind == Kind::random_bits) ++indices;
-      if (u.node->kind == Kind::scalar) ++scalars;
-      if (u.state == Use::State::computed || u.node == &n || is_free(*u.node)) continue;
-      if (u.anchor_operand < 0) ++operands;
-      if (std::find(bases.begin(), bases.end(), u.node) == bases.end()) bases.push_back(u.node);
-    }
-    int added = 0;
-    for (const NodeRef& i : n.inputs) {
-      if (i->kind == Kind::iota) ++indices;
-      if (i->kind == Kind::scalar) ++scalars;
-      if (!is_free(*i)) ++added;
-    }
-    if (n.kind == Kind::random_bits) ++indices;
-    const int anchors = n.kind == Kind::anchor ? n.anchor->tensors : 0;
-    return operands + indices + added - anchors <= region_max_operands && scalars <= region_max_scalars &&
-           int(bases.size()) + added + int(r.outputs.size()) + (scalars > 0 ? 1 : 0) <= options_.max_bindings &&
-           int(r.uses.size()) + 3 < options_.max_instructions;
+    Needs all = needs(r, &n);
+    const size_t tensors = n.kind == Kind::anchor ? size_t(n.anchor->tensors) : 0;
+    for (size_t i = 0; i < n.inputs.size(); ++i)
+      all.want(n.inputs[i].get(), i < tensors || (n.kind == Kind::gather && i == 0));
+    if (n.kind == Kind::random_bits) ++all.indices;
+    return all.operands + all.indices - int(tensors) <= region_max_operands && int(all.scalars.size()) <= region_max_scalars &&
+           all.bindings() + int(r.outputs.size()) <= options_.max_bindings && int(r.uses.size()) + 3 < options_.max_instructions;
+  }
+
+  // Whether the run-time scalars that its uses may bring (a dynamic slice's position) have a binding left.
+  bool scalars_fit(const Region& r) const {
+    return needs(r, nullptr).bindings() + int(r.outputs.size()) <= options_.max_bindings;
   }
 
   // ---------------------------------------------------------------------------------------- growing a region

@@ -56,7 +56,7 @@ struct Region {
   std::vector<int> anchor_uses;  // uses that are the anchor's tensor operands, in order
   bool has_inner() const;
   // Same node at the same place: the same use. New uses are open.
-  int find_or_add(Node* node, const IndexMap& map, bool* added);
+  int find_or_add(Node* node, IndexMap map, bool* added);
   bool split_axis(size_t axis, int64_t inner_size);
   bool depends_on_inner(const IndexMap& map) const;
 };

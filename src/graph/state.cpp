@@ -14,6 +14,7 @@ using graph::Node;
 using graph::NodeRef;
 
 struct StateData {
+  std::string label;
   NodeRef current;
   bool lost = false;
 };
@@ -32,6 +33,7 @@ struct Trace {
     for (Touched& t : touched)
       if (t.state == s) return t;
     touched.push_back({s, graph::placeholder(s->current->device, s->current->dtype, s->current->shape), {}});
+    touched.back().place->label = s->label;
     return touched.back();
   }
 };
@@ -62,7 +64,10 @@ NodeRef evaluated(const Tensor& t) {
 
 }  // namespace
 
-State::State(const Tensor& initial) : data_(std::make_shared<StateData>()) { data_->current = evaluated(initial); }
+State::State(const Tensor& initial, std::string label) : data_(std::make_shared<StateData>()) {
+  data_->label = std::move(label);
+  data_->current = evaluated(initial);
+}
 
 Tensor State::value() const {
   check_alive(*data_);

@@ -45,7 +45,10 @@ RopeTable make_rope_table(int64_t context, int64_t head_size, double base, const
       cos.push_back(float(std::cos(double(p) * f)));
       sin.push_back(float(std::sin(double(p) * f)));
     }
-  return {Tensor::from<float>(cos, {context, half}, device), Tensor::from<float>(sin, {context, half}, device)};
+  const RopeTable table{Tensor::from<float>(cos, {context, half}, device), Tensor::from<float>(sin, {context, half}, device)};
+  upload(table.cos);
+  upload(table.sin);
+  return table;
 }
 
 Tensor split_heads(const Tensor& x, int64_t heads) {

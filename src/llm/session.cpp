@@ -44,7 +44,7 @@ void Session::reserve(int64_t tokens) {
   const auto room = [&](int64_t n) { return zeros({1, kv_heads_, n, head_size_}, kv_dtype_, device_); };
   for (std::vector<State>* states : {&cache_.keys, &cache_.values})
     for (int64_t i = 0; i < layers_; ++i) {
-      if (!made) states->emplace_back(room(capacity));
+      if (!made) states->emplace_back(room(capacity), cat(states == &cache_.keys ? "keys." : "values.", i));
       else if (position_ == 0) (*states)[size_t(i)].reset(room(capacity));
       else (*states)[size_t(i)].reset(concat({(*states)[size_t(i)].value(), room(capacity - cache_.capacity)}, 2));
     }

@@ -8,15 +8,11 @@
 #include "tenon/error.h"
 
 namespace tenon::llm {
-namespace {
 
-// Now, not at the first use: loading is loading's time, and the host's copy goes before the next tensor is read.
 void upload(const Tensor& t) {
   RecursiveLock lock(t.device().context()->mutex());
   t.node()->storage->handle();
 }
-
-}  // namespace
 
 WeightReader::WeightReader(const Gguf& gguf, Device device, Mode mode, Progress progress)
     : gguf_(gguf), device_(std::move(device)), mode_(mode), progress_(std::move(progress)) {
@@ -44,9 +40,13 @@ Tensor WeightReader::get(const std::string& name, const Shape& shape) {
   if (!t) fail(ErrorCode::format, name, cat("is missing; the model needs it, with shape ", to_string(shape)));
   if (t->shape != shape) fail(ErrorCode::format, name, cat("has shape ", to_string(t->shape), ", expected ", to_string(shape)), t->offset);
   used_.insert(name);
-  if (mode_ == Mode::shapes) return graph::to_tensor(graph::placeholder(device_.shared(), t->dtype, shape));
+  const auto named = [&](Tensor made) {
+    made.node()->label = name;
+    return made;
+  };
+  if (mode_ == Mode::shapes) return named(graph::to_tensor(graph::placeholder(device_.shared(), t->dtype, shape)));
   try {
-    return load(*t);
+    return named(load(*t));
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::out_of_memory, name, cat("needs ", t->bytes, " bytes of memory that are not there; a smaller model, or one with fewer bits, would fit"));
   }

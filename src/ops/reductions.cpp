@@ -50,7 +50,7 @@ Tensor mean(const Tensor& x, std::vector<int64_t> axes, bool keepdims) {
   require_float("mean", x);
   axes = normalise_axes("mean", x, std::move(axes));
   const Tensor f = cast(x, DType::f32);
-  return cast(reduce(ReduceOp::sum, f, axes, keepdims) / double(count_over(x, axes)), x.dtype());
+  return cast(reduce(ReduceOp::sum, f, axes, keepdims) / rule_number(f, double(count_over(x, axes))), x.dtype());
 }
 
 Tensor max(const Tensor& x, std::vector<int64_t> axes, bool keepdims) {

@@ -80,6 +80,12 @@ Tensor number(const Tensor& x, double value) {
   return to_tensor(graph::cast(s, x.dtype()));
 }
 
+Tensor rule_number(const Tensor& x, double value) {
+  const NodeRef s = graph::scalar(node_of(x)->device, DType::f32, std::bit_cast<uint32_t>(float(value)));
+  s->fixed = true;
+  return to_tensor(graph::cast(s, x.dtype()));
+}
+
 Tensor binary(const char* op, ScalarOp scalar, const Tensor& a, const Tensor& b) {
   const DType t = promote(op, a, b);
   if (t == DType::bool_) fail_dtype(op, {&a, &b}, "no arithmetic on bool; cast() to a number, or use logical_and/or");

@@ -21,7 +21,9 @@ NodeRef broadcast(const NodeRef& x, const Shape& shape);  // x's shape must fit
 
 // A number of C++ code as a tensor like `x` (its dtype, 0-d): 0, 1, -1, 2 and 0.5 are structure, others run-time.
 Tensor number(const Tensor& x, double value);
-// The same for a literal of an op's own rule: always structure.
+// A number that an op's rule needs and that is no structure (a size, an epsilon): run-time, one place for equal ones.
+Tensor rule_number(const Tensor& x, double value);
+// A literal of an op's own rule: always structure.
 Tensor literal(const Tensor& x, double value);
 
 Tensor binary(const char* op, ScalarOp scalar, const Tensor& a, const Tensor& b);

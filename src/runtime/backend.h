@@ -32,7 +32,6 @@ struct Limits {
   int64_t view_alignment = 4;                     // of a binding's byte offset
   int max_instructions = 256;                     // scalar program of one kernel
   bool fuses = true;                              // false: each node is a launch of its own (the reference)
-  bool runs = true;                               // false: plans and counts only
 };
 
 struct BoundView {

@@ -41,9 +41,6 @@ Execution execute(const std::shared_ptr<DeviceContext>& device, const std::share
   TENON_CHECK(int(leaves.size()) == plan->leaves && int(scalars.size()) == plan->scalars);
   RecursiveLock lock(device->mutex());
   Backend& backend = device->backend();
-  if (!backend.limits().runs)
-    throw Error(ErrorCode::unsupported, cat("device ", backend.name(), " only plans; it cannot run or give values"),
-                {.device = backend.name()});
   // Blocks may go back to the pool at the end of this function: later work is ordered behind this plan's. Only the
   // plan itself, whose parameters the queue reads, has to live until the queue has passed it.
   std::vector<Ref<Storage>> own;

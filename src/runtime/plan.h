@@ -22,6 +22,7 @@ struct PlanBuffer {
   int64_t bytes = 0;
   DType dtype = DType::f32;
   Shape shape;
+  std::string label;  // of a leaf, for people
 };
 
 struct PlanView {

@@ -29,7 +29,7 @@ bool uses_scalars(const PlanStep& step) {
 std::string buffer_name(const Plan& plan, int buffer) {
   const PlanBuffer& b = plan.buffers[size_t(buffer)];
   switch (b.where) {
-    case PlanBuffer::Where::leaf: return cat("leaf", b.index);
+    case PlanBuffer::Where::leaf: return b.label.empty() ? cat("leaf", b.index) : b.label;
     case PlanBuffer::Where::output: return cat("out", b.index);
     case PlanBuffer::Where::arena: return cat("@", b.offset);
   }

@@ -140,7 +140,9 @@ class Generator {
     const int64_t want = dice_.between(5, 25);
     for (int tries = 0; int64_t(g_.steps.size()) < want && tries < 400; ++tries) add_step();
     g_.roots.push_back(int(g_.steps.size()) - 1);
-    while (g_.roots.size() < 4 && dice_.chance(45)) g_.roots.push_back(any());
+    for (int i = 0; i + 1 < int(g_.steps.size()); ++i)
+      if (used_[size_t(i)] == 0 && g_.steps[size_t(i)].op != "leaf" && dice_.chance(60)) g_.roots.push_back(i);
+    while (g_.roots.size() < 4 && dice_.chance(35)) g_.roots.push_back(any());
     return g_;
   }
 
@@ -169,8 +171,13 @@ class Generator {
   }
 
   int any() { return int(dice_.below(int64_t(g_.steps.size()))); }
-  // A recent step twice as often: long chains find more.
-  int recent() { return dice_.chance(60) ? int(g_.steps.size()) - 1 - int(dice_.below(std::min<int64_t>(3, int64_t(g_.steps.size())))) : any(); }
+  // Steps that nothing uses yet are preferred: long chains find more.
+  int recent() {
+    std::vector<int> open;
+    for (size_t i = used_.size(); i-- > 0 && open.size() < 4;)
+      if (used_[i] == 0) open.push_back(int(i));
+    return !open.empty() && dice_.chance(75) ? open[size_t(dice_.below(int64_t(open.size())))] : any();
+  }
   template <class F>
   int some(F&& ok) {
     for (int i = 0; i < 12; ++i)
@@ -184,6 +191,8 @@ class Generator {
     if (t.size() > most_elements || t.rank() > 9) return -1;
     s.dtype = t.dtype();
     s.shape = t.shape();
+    for (int i : s.in) ++used_[size_t(i)];
+    used_.push_back(0);
     g_.steps.push_back(std::move(s));
     tensors_.push_back(std::move(t));
     return int(g_.steps.size()) - 1;
@@ -197,8 +206,8 @@ class Generator {
   int partner(int with, DType dtype) {
     const Shape& a = tensors_[size_t(with)].shape();
     for (int i = 0; i < 12; ++i) {
-      const int s = any();
-      if (tensors_[size_t(s)].dtype() == dtype && broadcasts(a, tensors_[size_t(s)].shape())) return s;
+      const int s = i < 6 ? recent() : any();
+      if (s != with && tensors_[size_t(s)].dtype() == dtype && broadcasts(a, tensors_[size_t(s)].shape())) return s;
     }
     Shape shape = a;
     for (int64_t& d : shape)
@@ -413,7 +422,15 @@ class Generator {
         if (const int i = same(DType::i32, rows); i >= 0) add("cross_entropy", {x, i});
     }
   }
+  void add_heads() {
+    const DType t = dice_.chance(70) ? DType::f32 : DType::f16;
+    int x = add_leaf(t, {dice_.between(1, 2), dice_.between(1, 9), dice_.between(1, 3), 2 * dice_.between(1, 20)});
+    if (x >= 0 && dice_.chance(60)) x = add("permute", {x}, {0, 2, 1, 3});
+    if (x >= 0 && dice_.chance(60)) x = add("rope", {x}, {dice_.below(2)});
+    if (x >= 0 && dice_.chance(60)) add("attention", {x}, {dice_.below(2)});
+  }
   void add_product() {
+    if (dice_.chance(20)) return add_heads();
     const int x = some([](const Tensor& t) { return is_float(t.dtype()) && t.rank() >= 1; });
     if (x < 0) return;
     const Tensor& t = tensors_[size_t(x)];
@@ -432,6 +449,7 @@ class Generator {
   Device device_;
   Graph g_;
   std::vector<Tensor> tensors_;
+  std::vector<int> used_;  // how often each step is an input
   bool large_ = false, special_ = false, empty_ = false;
 };
 

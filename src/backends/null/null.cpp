@@ -18,7 +18,6 @@ Limits limits(int bindings, int64_t binding_bytes, int64_t groups) {
   l.max_bindings = bindings;
   l.max_binding_bytes = binding_bytes;
   l.max_groups = groups;
-  l.runs = false;
   return l;
 }
 

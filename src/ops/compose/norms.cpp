@@ -17,7 +17,7 @@ void check_channels(const char* op, const Tensor& x, const Tensor& weight) {
 
 Tensor row_mean(const Tensor& x) {
   const int64_t last = x.rank() - 1;
-  return reduce(ReduceOp::sum, x, {last}, true) / double(x.dim(last));
+  return reduce(ReduceOp::sum, x, {last}, true) / rule_number(x, double(x.dim(last)));
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
   if (bias.defined()) check_channels("layer_norm", x, bias);
   return in_f32("layer_norm", x, [&](const Tensor& f) {
     const Tensor centred = f - row_mean(f);
-    const Tensor scaled = centred * rsqrt(row_mean(square(centred)) + eps) * cast(weight, DType::f32);
+    const Tensor scaled = centred * rsqrt(row_mean(square(centred)) + rule_number(f, eps)) * cast(weight, DType::f32);
     return bias.defined() ? scaled + cast(bias, DType::f32) : scaled;
   });
 }
@@ -35,7 +35,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   check_channels("rms_norm", x, weight);
   return in_f32("rms_norm", x, [&](const Tensor& f) {
-    return f * rsqrt(row_mean(square(f)) + eps) * cast(weight, DType::f32);
+    return f * rsqrt(row_mean(square(f)) + rule_number(f, eps)) * cast(weight, DType::f32);
   });
 }
 

@@ -1,0 +1,25 @@
+// Standard output, and files and standard input as text.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace tenon::cli {
+
+// The reader of standard output is gone.
+struct ClosedPipe {};
+
+// Throws ClosedPipe, or std::runtime_error when the system refuses (a full disk).
+void write_output(std::string_view text);
+void flush_output();
+
+// Keys in the order in which they are added.
+using Json = nlohmann::ordered_json;
+// One line. Bytes that are not UTF-8 become U+FFFD.
+std::string to_line(const Json& json);
+
+// All bytes of standard input, or of a file. Throws tenon::Error(io).
+std::string read_stdin();
+std::string read_file(const std::string& path);
+
+}  // namespace tenon::cli
