@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "graph/needs.h"
 
 namespace tenon::graph {
 namespace {
@@ -91,8 +92,9 @@ class Scheduler {
   }
 
   void place_view(Node* n, NodeState& s) {
+    const bool may_push = n->kind != Kind::dynamic_slice || scalars_fit(s);
     for (Place p : s.places) {
-      if (p.region->uses[size_t(p.use)].state == Use::State::open && !push_through(n, p)) {
+      if (p.region->uses[size_t(p.use)].state == Use::State::open && !(may_push && push_through(n, p))) {
         (n->kind == Kind::reshape ? states_[n->inputs[0].get()].force : s.force) = true;
       }
     }
@@ -119,7 +121,6 @@ class Scheduler {
       r.uses[size_t(p.use)].args = {source};
       return true;
     }
-    if (view->kind == Kind::dynamic_slice && !scalars_fit(r)) return false;
     SplitAxis split = [&r](size_t axis, int64_t inner) { return r.split_axis(axis, inner); };
     // The map lives inside the region, so that cutting an axis changes it too; r.uses does not grow meanwhile.
     auto map = through_view(*view, r.uses[size_t(p.use)].map, r.dims, split);
@@ -180,50 +181,6 @@ class Scheduler {
     return true;
   }
 
-  // What a region's kernel has to bind, at most: uses that are still open count as what their views may become.
-  struct Needs {
-    std::vector<std::pair<const Node*, bool>> buffers;  // distinct; true: read in a way that its views cannot be part of
-    std::vector<const Node*> scalars;
-    int operands = 0, indices = 0;
-    template <class T>
-    static void add(std::vector<T>& list, const T& item) {
-      if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
-    }
-    int bindings() const { return int(buffers.size()) + (scalars.empty() ? 0 : 1); }
-    // `as_memory`: an anchor's operand or what is gathered from.
-    void want(const Node* n, bool as_memory) {
-      const Node* source = n;       // what the chain of views looks at
-      const Node* buffer = nullptr;  // the first node on it that may have to exist in memory
-      for (; source->is_view(); source = source->inputs[0].get()) {
-        if (source->kind == Kind::dynamic_slice) add<const Node*>(scalars, source->inputs[1].get());
-        if (!buffer && (source->kind == Kind::dynamic_slice || source->kind == Kind::reshape)) buffer = source;
-      }
-      if (!as_memory && source->kind == Kind::constant) return;
-      if (!as_memory && source->kind == Kind::scalar) return add(scalars, source);
-      if (source->kind == Kind::iota) ++indices;
-      if (source->kind == Kind::random_bits) ++indices;
-      if (!as_memory && source->kind == Kind::iota && !buffer) return;
-      ++operands;
-      add(buffers, {as_memory ? n : buffer ? buffer : source, as_memory && n->is_view()});
-    }
-  };
-
-  // Of the region as it is, without what it reads of `without`.
-  static Needs needs(const Region& r, const Node* without) {
-    Needs all;
-    for (const Use& u : r.uses) {
-      if (u.state == Use::State::computed) {
-        if (u.node->kind == Kind::iota || u.node->kind == Kind::random_bits) ++all.indices;
-        if (u.node->kind == Kind::scalar) Needs::add<const Node*>(all.scalars, u.node);
-      } else if (u.node != without) {
-        all.want(u.node, u.anchor_operand >= 0 || u.gathered);
-        if (u.anchor_operand >= 0) --all.operands;
-      }
-    }
-    all.operands += int(r.outputs.size());
-    return all;
-  }
-
   // Operands and instructions if `n` were replaced by its inputs.
   bool fits(const Region& r, const Node& n) {
     Needs all = needs(r, &n);
@@ -235,9 +192,11 @@ class Scheduler {
            all.bindings() + int(r.outputs.size()) <= options_.max_bindings && int(r.uses.size()) + 3 < options_.max_instructions;
   }
 
-  // Whether the run-time scalars that its uses may bring (a dynamic slice's position) have a binding left.
-  bool scalars_fit(const Region& r) const {
-    return needs(r, nullptr).bindings() + int(r.outputs.size()) <= options_.max_bindings;
+  // Whether the run-time scalars that open uses bring (a dynamic slice's position) have a binding left everywhere.
+  bool scalars_fit(const NodeState& s) const {
+    return std::all_of(s.places.begin(), s.places.end(), [&](Place p) {
+      return needs(*p.region, nullptr).bindings() + int(p.region->outputs.size()) <= options_.max_bindings;
+    });
   }
 
   // ---------------------------------------------------------------------------------------- growing a region

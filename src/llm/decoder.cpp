@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/cat.h"
+#include "graph/node.h"
 #include "tenon/error.h"
 
 namespace tenon::llm {
@@ -46,6 +47,8 @@ RopeTable make_rope_table(int64_t context, int64_t head_size, double base, const
       sin.push_back(float(std::sin(double(p) * f)));
     }
   const RopeTable table{Tensor::from<float>(cos, {context, half}, device), Tensor::from<float>(sin, {context, half}, device)};
+  table.cos.node()->label = "rope.cos";
+  table.sin.node()->label = "rope.sin";
   upload(table.cos);
   upload(table.sin);
   return table;

@@ -29,7 +29,7 @@ std::vector<uint32_t> sample_rows(const std::vector<float>& logits, int64_t n, c
   out.access = Access::out;
   out.dtype = DType::u32;
   c.desc.operands.push_back(out);
-  c.desc.anchor_operands = 2;
+  c.desc.anchor_operands = 1;
   c.out_elements = n;
   c.params.sample = SampleParams{n, int64_t(logits.size()) / n, 0, 1, 2, 3, 4, 5, 6};
   c.scalars = {std::bit_cast<uint32_t>(o.temperature), o.top_k, std::bit_cast<uint32_t>(o.top_p),

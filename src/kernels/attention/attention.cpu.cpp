@@ -13,7 +13,7 @@
 #include "base/cpu_features.h"
 #include "kernels/attention/attention_loops.cpu.h"
 #include "kernels/matmul/matmul_loops.cpu.h"
-#include "kernels/matmul/scratch.h"
+#include "kernels/matmul/scratch.cpu.h"
 #include "kernels/region/epilogue.cpu.h"
 
 namespace tenon::cpu {

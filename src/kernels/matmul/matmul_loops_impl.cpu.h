@@ -40,7 +40,8 @@ void pack_transpose(const T* from, int64_t across, int64_t n, int64_t k, int64_t
     for (int64_t i = 0; i < width; i += lanes) {
       V r[lanes];
 #pragma GCC unroll 16
-      for (int64_t j = 0; j < lanes; j++) r[j] = i + j < n && i + j < width ? load(from + (i + j) * across + p) : zero();
+      for (int64_t j = 0; j < lanes; j++)
+        r[j] = i + j < n && i + j < width ? load(from + (i + j) * across + p) : zero();
       transpose(r);
 #pragma GCC unroll 16
       for (int64_t j = 0; j < lanes; j++) store(to + (p + j) * width + i, r[j]);

@@ -7,7 +7,7 @@
 
 #include "base/cpu_features.h"
 #include "kernels/matmul/matmul_loops.cpu.h"
-#include "kernels/matmul/scratch.h"
+#include "kernels/matmul/scratch.cpu.h"
 #include "kernels/quant_matmul/quant_matmul_loops.cpu.h"
 #include "kernels/region/epilogue.cpu.h"
 

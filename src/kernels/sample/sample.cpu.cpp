@@ -39,7 +39,8 @@ void run(const KernelArgs& args, int64_t group, std::byte* scratch) {
   std::memcpy(args.buffers[1] + group * 4, &token, sizeof token);
 }
 
-bool applies(const KernelDesc& desc) { return desc.operands.size() == 2 && desc.operands[0].dtype == DType::f32; }
+// Asked for with the logits alone when a plan looks for a kernel, with the tokens too when it is launched.
+bool applies(const KernelDesc& desc) { return desc.anchor_operands == 1 && desc.operands[0].dtype == DType::f32; }
 
 }  // namespace
 

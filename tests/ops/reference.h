@@ -1,0 +1,344 @@
+// Plain double-precision ops over row-major values: the reference of tests/ops/cases.def. Nothing of Tenon's ops or
+// kernels is used; results are rounded once, to the dtype that is named.
+#pragma once
+#include <functional>
+#include <limits>
+#include <numbers>
+
+#include "support/compare.h"
+
+namespace tenon::testing::ref {
+
+using Index = std::vector<int64_t>;
+using R = std::vector<Values>;
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+inline int64_t flat(const Shape& shape, const Index& at) {
+  int64_t i = 0;
+  for (size_t a = 0; a < shape.size(); ++a) i = i * shape[a] + at[a];
+  return i;
+}
+inline double get(const Values& v, const Index& at) { return v.data[size_t(flat(v.shape, at))]; }
+
+// Row-major values of f(index).
+inline Values build(DType t, Shape shape, const std::function<double(const Index&)>& f) {
+  Values out{t, std::move(shape), {}};
+  Index at(out.shape.size(), 0);
+  for (int64_t n = element_count(out.shape); n > 0; --n) {
+    out.data.push_back(rounded_to(t, f(at)));
+    for (size_t a = at.size(); a-- > 0;) {
+      if (++at[a] < out.shape[a]) break;
+      at[a] = 0;
+    }
+  }
+  return out;
+}
+
+inline size_t axis_of(const Values& v, int64_t axis) { return size_t(axis < 0 ? axis + int64_t(v.shape.size()) : axis); }
+inline Values as(DType t, Values v) {
+  v.dtype = t;
+  for (double& d : v.data) d = rounded_to(t, d);
+  return v;
+}
+
+// --------------------------------------------------------------------------------------------------- element-wise
+
+inline double broadcast_get(const Values& v, const Index& at) {
+  Index own(at.end() - int64_t(v.shape.size()), at.end());
+  for (size_t a = 0; a < own.size(); ++a)
+    if (v.shape[a] == 1) own[a] = 0;
+  return get(v, own);
+}
+inline Shape broadcast_shape(const Shape& a, const Shape& b) {
+  Shape out(std::max(a.size(), b.size()), 1);
+  for (const Shape* s : {&a, &b})
+    for (size_t i = 0; i < s->size(); ++i)
+      if (int64_t& d = out[out.size() - 1 - i]; d == 1) d = (*s)[s->size() - 1 - i];
+  return out;
+}
+inline Values map(const Values& x, const std::function<double(double)>& f) {
+  return build(x.dtype, x.shape, [&](const Index& i) { return f(get(x, i)); });
+}
+inline Values map(const Values& a, const Values& b, const std::function<double(double, double)>& f) {
+  return build(a.dtype, broadcast_shape(a.shape, b.shape), [&](const Index& i) { return f(broadcast_get(a, i), broadcast_get(b, i)); });
+}
+inline Values map_to(DType t, const Values& a, const Values& b, const std::function<double(double, double)>& f) {
+  return build(t, broadcast_shape(a.shape, b.shape), [&](const Index& i) { return f(broadcast_get(a, i), broadcast_get(b, i)); });
+}
+// Integers wrap modulo 2^32.
+inline double wrap(DType t, int64_t v) { return t == DType::u32 ? double(uint32_t(v)) : double(int32_t(uint32_t(v))); }
+inline Values integer_map(const Values& a, const Values& b, const std::function<int64_t(int64_t, int64_t)>& f) {
+  return map(a, b, [&](double x, double y) { return wrap(a.dtype, f(int64_t(x), int64_t(y))); });
+}
+inline Values where(const Values& c, const Values& a, const Values& b) {
+  return build(a.dtype, broadcast_shape(c.shape, broadcast_shape(a.shape, b.shape)),
+               [&](const Index& i) { return broadcast_get(c, i) != 0 ? broadcast_get(a, i) : broadcast_get(b, i); });
+}
+inline double minimum(double a, double b) { return std::isnan(a) || std::isnan(b) ? nan : std::min(a, b); }
+inline double maximum(double a, double b) { return std::isnan(a) || std::isnan(b) ? nan : std::max(a, b); }
+// Floats to integers go towards zero and saturate, NaN gives 0; between integers the bits stay.
+inline Values cast(const Values& x, DType t) {
+  const bool integer = is_integer(t);
+  return build(t, x.shape, [&](const Index& i) {
+    const double v = get(x, i);
+    if (t == DType::bool_) return double(v != 0);
+    if (!integer) return v;
+    if (!is_float(x.dtype)) return wrap(t, int64_t(v));
+    if (std::isnan(v)) return 0.0;
+    const double low = t == DType::i32 ? -2147483648.0 : 0, high = t == DType::i32 ? 2147483647.0 : 4294967295.0;
+    return std::trunc(std::clamp(v, low, high));
+  });
+}
+inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+// ----------------------------------------------------------------------------------------------------------- views
+
+inline Values reshape(Values v, Shape shape) {
+  v.shape = std::move(shape);
+  return v;
+}
+inline Values permute(const Values& v, const std::vector<int64_t>& axes) {
+  Shape shape;
+  for (int64_t a : axes) shape.push_back(v.shape[size_t(a)]);
+  return build(v.dtype, shape, [&](const Index& i) {
+    Index from(i.size());
+    for (size_t k = 0; k < i.size(); ++k) from[size_t(axes[k])] = i[k];
+    return get(v, from);
+  });
+}
+inline Values broadcast_to(const Values& v, Shape shape) {
+  return build(v.dtype, std::move(shape), [&](const Index& i) { return broadcast_get(v, i); });
+}
+inline Values flip(const Values& v, size_t axis) {
+  return build(v.dtype, v.shape, [&](Index i) {
+    i[axis] = v.shape[axis] - 1 - i[axis];
+    return get(v, i);
+  });
+}
+// `count` elements from `start` in steps of `step`.
+inline Values slice(const Values& v, size_t axis, int64_t start, int64_t count, int64_t step) {
+  Shape shape = v.shape;
+  shape[axis] = count;
+  return build(v.dtype, shape, [&](Index i) {
+    i[axis] = start + step * i[axis];
+    return get(v, i);
+  });
+}
+inline Values concat(const std::vector<Values>& parts, size_t axis) {
+  Shape shape = parts[0].shape;
+  shape[axis] = 0;
+  for (const Values& p : parts) shape[axis] += p.shape[axis];
+  return build(parts[0].dtype, shape, [&](Index i) {
+    size_t p = 0;
+    while (i[axis] >= parts[p].shape[axis]) i[axis] -= parts[p++].shape[axis];
+    return get(parts[p], i);
+  });
+}
+inline Values take(const Values& v, const Values& index, size_t axis) {
+  Shape shape(v.shape.begin(), v.shape.begin() + int64_t(axis));
+  shape.insert(shape.end(), index.shape.begin(), index.shape.end());
+  shape.insert(shape.end(), v.shape.begin() + int64_t(axis) + 1, v.shape.end());
+  return build(v.dtype, shape, [&](const Index& i) {
+    const int64_t begin = int64_t(axis), end = begin + int64_t(index.shape.size());
+    const int64_t k = int64_t(get(index, Index(i.begin() + begin, i.begin() + end)));
+    if (k < 0 || k >= v.shape[axis]) return is_float(v.dtype) ? nan : 0.0;
+    Index from(i.begin(), i.begin() + begin);
+    from.push_back(k);
+    from.insert(from.end(), i.begin() + end, i.end());
+    return get(v, from);
+  });
+}
+inline Values update(const Values& dst, const Values& src, int64_t at, size_t axis) {
+  at = std::min(at, dst.shape[axis] - src.shape[axis]);
+  return build(dst.dtype, dst.shape, [&](Index i) {
+    if (i[axis] < at || i[axis] >= at + src.shape[axis]) return get(dst, i);
+    i[axis] -= at;
+    return get(src, i);
+  });
+}
+
+// ------------------------------------------------------------------------------------------------------ reductions
+
+using Row = std::vector<double>;
+inline Values fold(DType t, const Values& v, std::vector<int64_t> axes, bool keep, const std::function<double(const Row&)>& f) {
+  std::vector<bool> gone(v.shape.size(), axes.empty());
+  for (int64_t a : axes) gone[axis_of(v, a)] = true;
+  Shape kept = v.shape, shape;
+  for (size_t a = 0; a < kept.size(); ++a) {
+    if (gone[a]) kept[a] = 1;
+    else shape.push_back(kept[a]);
+  }
+  std::vector<Row> rows(size_t(element_count(kept)));
+  Index at(v.shape.size(), 0);
+  for (double d : v.data) {
+    Index k = at;
+    for (size_t a = 0; a < k.size(); ++a)
+      if (gone[a]) k[a] = 0;
+    rows[size_t(flat(kept, k))].push_back(d);
+    for (size_t a = at.size(); a-- > 0;) {
+      if (++at[a] < v.shape[a]) break;
+      at[a] = 0;
+    }
+  }
+  Values out{t, keep ? kept : shape, {}};
+  for (const Row& r : rows) out.data.push_back(rounded_to(t, f(r)));
+  return out;
+}
+inline Values fold(const Values& v, std::vector<int64_t> axes, bool keep, const std::function<double(const Row&)>& f) {
+  return fold(v.dtype, v, std::move(axes), keep, f);
+}
+inline double total(const Row& r) {
+  double s = 0;
+  for (double d : r) s += d;
+  return s;
+}
+inline double largest(const Row& r) {
+  double m = -inf;
+  for (double d : r) m = maximum(m, d);
+  return m;
+}
+inline double arg_largest(const Row& r) {
+  for (size_t i = 0; i < r.size(); ++i)
+    if (std::isnan(r[i])) return double(i);
+  return double(std::max_element(r.begin(), r.end()) - r.begin());
+}
+inline double logsumexp(const Row& r) {
+  const double m = largest(r);
+  if (std::isinf(m)) return m;
+  double s = 0;
+  for (double d : r) s += std::exp(d - m);
+  return std::log(s) + m;
+}
+
+// A function of whole rows along one axis.
+inline Values along(const Values& v, int64_t axis, const std::function<Row(const Row&)>& f) {
+  const size_t a = v.shape.empty() ? 0 : axis_of(v, axis);
+  if (v.shape.empty()) return as(v.dtype, {v.dtype, {}, f(v.data)});
+  Values out = v;
+  int64_t inner = 1;
+  for (size_t k = a + 1; k < v.shape.size(); ++k) inner *= v.shape[k];
+  const int64_t n = v.shape[a], outer = n * inner == 0 ? 0 : int64_t(v.data.size()) / (n * inner);
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < inner; ++i) {
+      Row row;
+      for (int64_t k = 0; k < n; ++k) row.push_back(v.data[size_t((o * n + k) * inner + i)]);
+      row = f(row);
+      for (int64_t k = 0; k < n; ++k) out.data[size_t((o * n + k) * inner + i)] = rounded_to(v.dtype, row[size_t(k)]);
+    }
+  return out;
+}
+inline Row softmax(const Row& r) {
+  const double m = largest(r), s = logsumexp(r);
+  Row out;
+  for (double d : r) out.push_back(m == -inf ? 0 : std::exp(d - s));
+  return out;
+}
+inline Row log_softmax(const Row& r) {
+  const double s = logsumexp(r);
+  Row out;
+  for (double d : r) out.push_back(d - s);
+  return out;
+}
+inline Row normalised(const Row& r, bool centre, double eps) {
+  const double n = double(r.size()), mean = centre ? total(r) / n : 0;
+  double square = 0;
+  for (double d : r) square += (d - mean) * (d - mean);
+  Row out;
+  for (double d : r) out.push_back((d - mean) / std::sqrt(square / n + eps));
+  return out;
+}
+// weight (and bias) per element of the last axis.
+inline Values norm(const Values& x, bool centre, double eps, const Values& weight, const Values* bias) {
+  Values wide = x;
+  wide.dtype = DType::f32;
+  return as(x.dtype, along(x, -1, [&](const Row& r) {
+    Row out = normalised(r, centre, eps);
+    for (size_t i = 0; i < out.size(); ++i) out[i] = out[i] * weight.data[i] + (bias ? bias->data[i] : 0);
+    return out;
+  }));
+}
+inline Values cross_entropy(const Values& logits, const Values& targets) {
+  const size_t n = size_t(logits.shape.back());
+  Values out{logits.dtype, targets.shape, {}};
+  for (size_t r = 0; r < targets.data.size(); ++r) {
+    const Row row(logits.data.begin() + int64_t(r * n), logits.data.begin() + int64_t((r + 1) * n));
+    const double t = targets.data[r];
+    out.data.push_back(rounded_to(out.dtype, t < 0 || t >= double(n) ? nan : logsumexp(row) - row[size_t(t)]));
+  }
+  return out;
+}
+
+// -------------------------------------------------------------------------------------------------------- products
+
+inline Values matmul(const Values& a, const Values& b) {
+  Values x = a, y = b;
+  if (a.shape.size() == 1) x.shape.insert(x.shape.begin(), 1);
+  if (b.shape.size() == 1) y.shape.push_back(1);
+  const int64_t K = x.shape.back();
+  Shape shape = broadcast_shape(Shape(x.shape.begin(), x.shape.end() - 2), Shape(y.shape.begin(), y.shape.end() - 2));
+  shape.push_back(x.shape[x.shape.size() - 2]);
+  shape.push_back(y.shape.back());
+  Values out = build(a.dtype, shape, [&](const Index& i) {
+    double s = 0;
+    Index p = i, q = i;
+    for (int64_t k = 0; k < K; ++k) {
+      p.back() = k;
+      q[q.size() - 2] = k;
+      s += broadcast_get(x, p) * broadcast_get(y, q);
+    }
+    return s;
+  });
+  if (b.shape.size() == 1) out.shape.pop_back();
+  if (a.shape.size() == 1) out.shape.erase(out.shape.end() - (b.shape.size() == 1 ? 1 : 2));
+  return out;
+}
+inline Values transpose(const Values& v) {
+  std::vector<int64_t> axes;
+  for (size_t i = 0; i < v.shape.size(); ++i) axes.push_back(int64_t(i));
+  std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
+  return permute(v, axes);
+}
+inline Values rope(const Values& x, const Values& cos, const Values& sin, bool half) {
+  const int64_t D = x.shape.back(), P = D / 2;
+  return build(x.dtype, x.shape, [&](const Index& i) {
+    const int64_t d = i.back(), pair = half ? d % P : d / 2;
+    const bool second = half ? d >= P : d % 2 == 1;
+    Index other = i;
+    other.back() = half ? (second ? d - P : d + P) : (second ? d - 1 : d + 1);
+    const Index angle{i[i.size() - 2], pair};
+    return get(x, i) * get(cos, angle) + (second ? 1 : -1) * get(x, other) * get(sin, angle);
+  });
+}
+// q [B,H,T,D], k and v [B,G,S,D]; query t is at position start + t and sees keys below `valid`.
+inline Values attention(const Values& q, const Values& k, const Values& v, bool causal, double scale, int64_t valid, int64_t start) {
+  const int64_t H = q.shape[1], D = q.shape[3], per = H / k.shape[1];
+  return build(q.dtype, q.shape, [&](const Index& i) {
+    Row scores;
+    const int64_t b = i[0], g = i[1] / per, t = i[2];
+    for (int64_t s = 0; s < valid; ++s) {
+      if (causal && s > start + t) break;
+      double dot = 0;
+      for (int64_t d = 0; d < D; ++d) dot += get(q, {b, i[1], t, d}) * get(k, {b, g, s, d});
+      scores.push_back(dot * scale);
+    }
+    if (scores.empty()) return 0.0;
+    const Row p = softmax(scores);
+    double out = 0;
+    for (size_t s = 0; s < p.size(); ++s) out += p[s] * get(v, {b, g, int64_t(s), i[3]});
+    return out;
+  });
+}
+
+// Philox4x32-10 (Salmon et al., 2011), one block.
+inline std::array<uint32_t, 4> philox(std::array<uint32_t, 4> c, std::array<uint32_t, 2> k) {
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t p = uint64_t(0xD2511F53u) * c[0], q = uint64_t(0xCD9E8D57u) * c[2];
+    c = {uint32_t(q >> 32) ^ c[1] ^ k[0], uint32_t(q), uint32_t(p >> 32) ^ c[3] ^ k[1], uint32_t(p)};
+    k[0] += 0x9E3779B9u;
+    k[1] += 0xBB67AE85u;
+  }
+  return c;
+}
+
+}  // namespace tenon::testing::ref
