@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
     return run([&] { return write_output(std::string(e.what()) + "\n"), exit_ok; });
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
-    return run([&] { return write_output((chosen.empty() ? &app : chosen[0])->help()), exit_ok; });
+    return run([&] { return write_output(chosen.empty() ? app.help() : chosen[0]->help("tenon")), exit_ok; });
   } catch (const CLI::CallForAllHelp&) {
     return run([&] { return write_output(app.help("", CLI::AppFormatMode::All)), exit_ok; });
   } catch (const CLI::ParseError& e) {

@@ -23,7 +23,10 @@ class State {
   void set(const Tensor& next);
   // set(f(value())) with nothing else holding the value, so that an update in f works in place also outside compile()
   // (in `s.set(update(s.value(), ...))` the temporary is a snapshot that is still held).
-  void apply(const std::function<Tensor(Tensor)>& f) { set(f(value())); }
+  void apply(const std::function<Tensor(Tensor)>& f) {
+    const Tensor next = f(value());
+    set(next);
+  }
   // A new value of another shape or dtype (a grown cache). Not inside compile().
   void reset(const Tensor& value);
   const std::shared_ptr<StateData>& data() const { return data_; }

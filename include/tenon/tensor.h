@@ -1,9 +1,12 @@
-// Tensor: a lazy value on a device. Ops build a graph; eval() or reading a value runs it.
+// Tensor: a lazy value on a device. Ops build a graph; eval() or reading a value runs it. Graphs may be built on several
+// threads at once; a tensor that threads share is evaluated first (evaluating changes what its handle holds).
 #pragma once
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "tenon/device.h"
@@ -17,6 +20,21 @@ struct Node;
 }
 
 using Shape = std::vector<int64_t>;
+
+// A read under way. Waiting for it does not wait for work that was submitted after it.
+class Readback {
+ public:
+  // Dense bytes, row-major. Waits; may be called once.
+  std::vector<std::byte> bytes();
+  // The value of a one-element i32 tensor.
+  int32_t item_i32();
+
+  struct Impl;
+  explicit Readback(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
 
 class Tensor {
  public:
@@ -36,6 +54,7 @@ class Tensor {
   }
   // From bytes in the layout of `dtype` (quantised: GGUF blocks, the last axis in whole blocks).
   static Tensor from_bytes(std::span<const std::byte> bytes, DType dtype, Shape shape, const Device& device);
+  static Tensor from_bytes(std::vector<std::byte>&& bytes, DType dtype, Shape shape, const Device& device);
 
   bool defined() const { return node_ != nullptr; }
   DType dtype() const;
@@ -53,6 +72,8 @@ class Tensor {
   template <class T>
   T item() const;
   std::vector<std::byte> to_bytes() const;
+  // Starts reading, behind what was submitted so far, and returns at once; see Readback.
+  Readback read_async() const;
   // A copy on another device (the only way a tensor moves). Same device: the same tensor.
   Tensor to(const Device& device) const;
 
@@ -64,11 +85,13 @@ class Tensor {
   graph::Node* node_ = nullptr;
 };
 
-// Runs what the tensors need, all in one pass, and returns once it is submitted; reading a value waits for it.
+// Runs what the tensors need, all in one pass, and returns once it is submitted; reading a value waits for it. Host
+// values that were not used on the device yet travel there.
 // The tensors must be on one device.
 void eval(std::span<const Tensor> tensors);
 inline void eval(std::initializer_list<Tensor> tensors) { eval(std::span<const Tensor>(tensors.begin(), tensors.size())); }
 template <class... T>
+  requires(std::is_same_v<T, Tensor> && ...)
 void eval(const Tensor& first, const T&... rest) {
   eval({first, rest...});
 }

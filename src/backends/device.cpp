@@ -76,8 +76,13 @@ int64_t Device::peak_memory_bytes() const {
   return context_->pool().peak();
 }
 void Device::synchronize() const {
-  RecursiveLock lock(context_->mutex());
-  context_->wait(context_->backend().submit());
+  Backend::Ticket ticket;
+  {
+    RecursiveLock lock(context_->mutex());
+    ticket = context_->backend().submit();
+    ++context_->counters().waits;
+  }
+  context_->backend().wait(ticket);
 }
 
 std::vector<DeviceInfo> list_devices() {

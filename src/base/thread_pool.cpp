@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "base/check.h"
 #include "base/mutex.h"
 
 #if !defined(__wasi__)
@@ -10,6 +11,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <deque>
+#include <system_error>
 #include <thread>
 #endif
 
@@ -44,6 +46,7 @@ struct TeamQueue::Impl {
 };
 TeamQueue::TeamQueue(int) : impl_(std::make_unique<Impl>()) {}
 TeamQueue::~TeamQueue() = default;
+void TeamQueue::stop() {}
 int TeamQueue::threads() const { return 1; }
 TeamQueue::Ticket TeamQueue::post(const std::vector<Command>& commands) {
   for (const Command& c : commands) run_all(c, impl_->scratch);
@@ -169,11 +172,20 @@ struct TeamQueue::Impl {
 
 TeamQueue::TeamQueue(int threads) : impl_(std::make_unique<Impl>()) {
   impl_->threads = threads < 1 ? 1 : threads;
-  impl_->team.emplace_back([this] { impl_->leader(); });
-  for (int i = 1; i < impl_->threads; ++i) impl_->team.emplace_back([this] { impl_->helper(); });
+  try {
+    impl_->team.emplace_back([this] { impl_->leader(); });
+    for (int i = 1; i < impl_->threads; ++i) impl_->team.emplace_back([this] { impl_->helper(); });
+  } catch (const std::system_error& e) {
+    const size_t started = impl_->team.size();
+    stop();
+    throw Error(ErrorCode::device, cat("only ", int64_t(started), " of ", threads, " threads could be started (", e.what(), "); use fewer threads"));
+  }
 }
 
-TeamQueue::~TeamQueue() {
+TeamQueue::~TeamQueue() { stop(); }
+
+void TeamQueue::stop() {
+  if (impl_->team.empty()) return;
   {
     Lock lock(impl_->mutex);
     impl_->stop = true;

@@ -1,6 +1,6 @@
 // A queue with a team behind it. Commands run one after the other in the order of posting; each is cut into groups
 // that the team shares. One thread leads (takes commands, joins in the work), the others help.
-// Without threads (wasm, or threads = 1 and inline_queue) commands run inside post().
+// Without threads (wasm) commands run inside post(). Throws Error(device) when the threads cannot be started.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +33,7 @@ class TeamQueue {
   bool done(Ticket ticket) const;
 
  private:
+  void stop();
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -50,6 +50,17 @@ std::shared_ptr<const Plan> cached_plan(const std::shared_ptr<DeviceContext>& de
   return plan;
 }
 
+void require_value(const Node& leaf) {
+  if (!leaf.storage)
+    throw Error(ErrorCode::invalid_argument, "a compiled function's input has no value while it is traced; return the tensor "
+                                             "from the function instead of reading it");
+}
+
+void upload(const Node& leaf) {
+  RecursiveLock lock(leaf.device->mutex());
+  leaf.storage->handle();
+}
+
 void become_leaf(Node& n, const Node& value) {
   std::vector<NodeRef> dropped = std::move(n.inputs);
   n.inputs.clear();
@@ -88,8 +99,10 @@ std::vector<NodeRef> result_leaves(const std::shared_ptr<DeviceContext>& device,
 
 void evaluate(std::span<const NodeRef> roots, const std::unordered_set<const Node*>& donated) {
   std::vector<NodeRef> pending;
-  for (const NodeRef& r : roots)
+  for (const NodeRef& r : roots) {
     if (r->kind != Kind::leaf) pending.push_back(r);
+    else if (r->storage) upload(*r);
+  }
   if (pending.empty()) return;
   const std::shared_ptr<DeviceContext> device = pending[0]->device;
   for (const NodeRef& r : pending)
@@ -103,9 +116,7 @@ void evaluate(std::span<const NodeRef> roots, const std::unordered_set<const Nod
   std::vector<Ref<Storage>> storages;
   std::vector<int64_t> offsets;
   for (const Node* n : inputs.leaves) {
-    if (!n->storage)
-      throw Error(ErrorCode::invalid_argument, "eval: a compiled function's input has no value while it is traced; "
-                                               "return the tensor from the function instead of reading it");
+    require_value(*n);
     leaves.push_back({n->storage, n->offset});
     storages.push_back(n->storage);
     offsets.push_back(n->offset);
@@ -117,17 +128,36 @@ void evaluate(std::span<const NodeRef> roots, const std::unordered_set<const Nod
   for (size_t i = 0; i < pending.size(); ++i) become_leaf(*pending[i], *results[i]);
 }
 
-std::vector<std::byte> read_leaf(const Node& n) {
-  TENON_CHECK(n.kind == Kind::leaf && n.storage);
-  std::vector<std::byte> out(size_t(dense_bytes(n.dtype, n.shape)));
-  if (out.empty()) return out;
-  TENON_CHECK(n.strides == dense_strides(n.shape), "reading needs dense memory");
-  DeviceContext& device = *n.device;
-  RecursiveLock lock(device.mutex());
-  device.backend().read(n.storage->handle(), n.offset, out);
-  device.counters().bytes_down += int64_t(out.size());
-  device.wait(device.backend().submit());
-  return out;
+struct PendingRead {
+  std::shared_ptr<DeviceContext> device;
+  std::shared_ptr<std::vector<std::byte>> bytes;
+  Backend::Ticket ticket = 0;
+};
+
+std::shared_ptr<PendingRead> start_read(const Node& n) {
+  require_value(n);
+  TENON_CHECK(n.kind == Kind::leaf && (element_count(n.shape) == 0 || n.strides == dense_strides(n.shape)));
+  auto r = std::make_shared<PendingRead>();
+  r->device = n.device;
+  r->bytes = std::make_shared<std::vector<std::byte>>(size_t(dense_bytes(n.dtype, n.shape)));
+  if (r->bytes->empty()) return r;
+  RecursiveLock lock(n.device->mutex());
+  Backend& backend = n.device->backend();
+  backend.read(n.storage->handle(), n.offset, *r->bytes);
+  n.device->counters().bytes_down += int64_t(r->bytes->size());
+  r->ticket = backend.submit();
+  n.device->keep_until(r->ticket, r->bytes);  // also when nobody waits for it
+  return r;
+}
+
+std::vector<std::byte> finish_read(PendingRead& r) {
+  if (r.bytes->empty()) return {};
+  {
+    RecursiveLock lock(r.device->mutex());
+    ++r.device->counters().waits;
+  }
+  r.device->backend().wait(r.ticket);  // not under the lock: other threads may submit meanwhile
+  return std::move(*r.bytes);
 }
 
 }  // namespace tenon::graph

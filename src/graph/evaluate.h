@@ -18,7 +18,10 @@ std::vector<NodeRef> result_leaves(const std::shared_ptr<DeviceContext>& device,
                                    std::span<const Ref<Storage>> outputs, std::span<const Ref<Storage>> leaf_storages,
                                    std::span<const int64_t> leaf_offsets);
 
-// The bytes of a leaf, dense and row-major. Waits.
-std::vector<std::byte> read_leaf(const Node& leaf);
+// Reading a dense leaf: recorded behind what was submitted so far.
+struct PendingRead;
+std::shared_ptr<PendingRead> start_read(const Node& leaf);
+// Waits for the read, not for what was submitted after it.
+std::vector<std::byte> finish_read(PendingRead& read);
 
 }  // namespace tenon::graph

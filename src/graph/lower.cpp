@@ -75,9 +75,9 @@ class Lowering {
   void collect() {
     for (int i = 0; i < int(r_.uses.size()); ++i) {
       const Use& u = r_.uses[size_t(i)];
-      if (u.anchor_operand >= 0) continue;
+      if (u.anchor_operand >= 0 || u.alias) continue;
       if (u.state == Use::State::loaded && is_empty(u)) continue;
-      else if (u.state == Use::State::loaded) collect_load(i);
+      if (u.state == Use::State::loaded) collect_load(i);
       else if (u.node->kind == Kind::iota) collect_index(i, iota_strides(*u.node));
       else if (u.node->kind == Kind::random_bits) collect_index(i, dense_strides(u.node->shape));
     }
@@ -189,6 +189,7 @@ class Lowering {
     const Use& u = r_.uses[size_t(use)];
     int result;
     if (u.state == Use::State::loaded) result = emit_load(use);
+    else if (u.alias) result = emit(u.args[0]);
     else if (u.accumulator) result = rounded(emit_simple(Instr::Kind::accumulator, Lane::f32, 0), u.node->dtype);
     else result = emit_node(use, *u.node);
     emitted_[use] = result;
@@ -206,7 +207,7 @@ class Lowering {
       case Kind::reduce: return emit_reduce(u, n);
       case Kind::gather: return emit_gather(u, n);
       case Kind::random_bits: return emit_random(use, u);
-      default: TENON_CHECK(n.is_view() && !u.args.empty(), "no code for ", to_string(n.kind)); return emit(u.args[0]);
+      default: TENON_CHECK(false, "no code for ", to_string(n.kind)); return 0;
     }
   }
 
@@ -320,13 +321,14 @@ class Lowering {
 
   // ---------------------------------------------------------------------------------------------- the launches
 
-  int64_t byte_offset(const Accessed& x, int64_t elements) const {
+  static int64_t byte_offset(const Accessed& x, int64_t elements) {
     const int64_t block = block_elements(x.operand.dtype);
     TENON_CHECK(elements % block == 0, "a quantised view starts inside a block");
     return elements / block * block_bytes(x.operand.dtype);
   }
 
-  // Axes beyond the ABI's rank become separate launches, one per index of the leading axes.
+  // Axes beyond the ABI's rank become separate launches, one per index of the leading axes. Only views that flip or
+  // permute more than six axes at once get here.
   std::vector<Launch> peel() {
     const size_t extra = dims_.size() > size_t(region_max_rank) ? dims_.size() - size_t(region_max_rank) : 0;
     TENON_CHECK(extra <= outer_ && (extra == 0 || !r_.anchor), "a kernel of ", dims_.size(), " axes");
@@ -354,6 +356,7 @@ class Lowering {
     for (Instr& i : d.program)
       if (uses_operand(i)) i.operand = uint16_t(i.operand + d.anchor_operands);
     for (size_t i = 0; i < scalars_.size(); ++i) l.params.region.scalar_slots[i] = slot_of_(scalars_[i]);
+    l.scalars = l.scalars || !scalars_.empty();
     return l;
   }
 
@@ -379,9 +382,12 @@ class Lowering {
       p.dynamic_stride = x.dynamic_stride;
       p.dynamic_max = x.dynamic_max;
       p.dynamic_slot = slot_of_(x.dynamic_scalar);
+      l.scalars = true;
     }
-    if (o.kind == Operand::Kind::index) p.base = offset;
-    else l.views.push_back({x.buffer, byte_offset(x, offset), o.access});
+    // A quantised view may start inside a block: its offset goes into the parameters.
+    const bool in_elements = o.kind == Operand::Kind::index || is_quantised(o.dtype);
+    if (in_elements) p.base = offset;
+    if (o.kind == Operand::Kind::buffer) l.views.push_back({x.buffer, in_elements ? 0 : byte_offset(x, offset), o.access});
     l.desc.operands.push_back(o);
   }
 
@@ -400,6 +406,7 @@ class Lowering {
     }
     std::vector<uint32_t> slots;
     for (size_t i = size_t(n.anchor->tensors); i < n.inputs.size(); ++i) slots.push_back(slot_of_(n.inputs[i].get()));
+    l.scalars = !slots.empty();
     l.desc.attributes = n.anchor->attributes(n);
     n.anchor->parameters(n, views, slots, l.params);
   }

@@ -17,6 +17,7 @@ struct Launch {
   KernelDesc desc;
   Params params;
   std::vector<LaunchView> views;  // one per buffer operand, in order
+  bool scalars = false;           // reads the plan's scalar block
 };
 
 // `slot_of` gives the place of a run-time scalar in the plan's scalar block. Usually one launch; more when the axes

@@ -55,12 +55,17 @@ class PlanBuilder {
  private:
   void add_steps() {
     std::vector<bool> copied(schedule_.copies.size(), false);
+    std::unordered_map<int, size_t> copy_to;
+    for (size_t c = 0; c < copied.size(); ++c) copy_to[schedule_.copies[c].to] = c;
+    // An update of an update: what the first one starts from is copied first.
     auto copy_for = [&](int buffer) {
-      for (size_t c = 0; c < copied.size(); ++c)
-        if (schedule_.copies[c].to == buffer && !copied[c]) {
-          copied[c] = true;
-          add_copy(schedule_.copies[c]);
-        }
+      std::vector<size_t> chain;
+      for (auto it = copy_to.find(buffer); it != copy_to.end() && !copied[it->second];
+           it = copy_to.find(schedule_.copies[it->second].from)) {
+        copied[it->second] = true;
+        chain.push_back(it->second);
+      }
+      for (size_t i = chain.size(); i-- > 0;) add_copy(schedule_.copies[chain[i]]);
     };
     const std::function<uint32_t(const Node*)> slot_of = [&](const Node* n) { return inputs_.scalar_slots.at(n); };
     for (const auto& region : schedule_.regions) {
@@ -84,6 +89,7 @@ class PlanBuilder {
     PlanStep s;
     s.desc = std::move(l.desc);
     s.params = l.params;
+    s.scalars = l.scalars;
     s.kernel = device_.backend().kernel(s.desc);
     if (!s.kernel)
       throw Error(ErrorCode::unsupported, cat("device ", device_.backend().name(), " has no kernel for ", kernel_name(s.desc)),
@@ -104,7 +110,7 @@ class PlanBuilder {
       if (b.leaf) {
         p.where = PlanBuffer::Where::leaf;
         p.index = leaf_number_.at(b.node);
-        p.bytes = dense_bytes(p.dtype, p.shape);
+        p.bytes = leaf_span(*b.node);
         plan_->leaf_bytes += p.bytes;
       }
       plan_->buffers.push_back(std::move(p));
@@ -178,6 +184,14 @@ class PlanBuilder {
       if (b.where == PlanBuffer::Where::output && b.index > index) --b.index;
   }
 
+  // Bytes of a leaf's storage that its view spans; a broadcast leaf is small however large its shape is.
+  static int64_t leaf_span(const Node& n) {
+    if (is_quantised(n.dtype) || element_count(n.shape) == 0) return dense_bytes(n.dtype, n.shape);
+    int64_t low = 0, high = 0;
+    for (size_t d = 0; d < n.shape.size(); ++d) (n.strides[d] < 0 ? low : high) += n.strides[d] * (n.shape[d] - 1);
+    return (high - low + 1) * block_bytes(n.dtype);
+  }
+
   // First fit over the buffers in the order of their first step, each living from its first to its last step.
   void place_memory() {
     struct Life {
@@ -193,23 +207,37 @@ class PlanBuilder {
         if (added) lives.push_back({v.buffer, i, i});
         lives[it->second].last = i;
       }
-    std::vector<std::pair<Life, std::pair<int64_t, int64_t>>> placed;  // life, [begin, end)
+    const Limits& limits = device_.limits();
+    const int64_t most = std::min(limits.max_binding_bytes, limits.max_buffer_bytes) / arena_alignment * arena_alignment;
+    struct Placed {
+      Life life;
+      int block;
+      int64_t begin, end;
+    };
+    std::vector<Placed> placed;
     for (const Life& l : lives) {
       PlanBuffer& b = plan_->buffers[size_t(l.buffer)];
       const int64_t bytes = aligned(b.bytes);
-      std::vector<std::pair<int64_t, int64_t>> taken;
-      for (const auto& [other, range] : placed)
-        if (other.last >= l.first && other.first <= l.last) taken.push_back(range);
-      std::sort(taken.begin(), taken.end());
-      int64_t offset = 0;
-      for (const auto& [begin, end] : taken) {
-        if (begin - offset >= bytes) break;
-        offset = std::max(offset, end);
+      for (int block = 0;; ++block) {
+        std::vector<std::pair<int64_t, int64_t>> taken;
+        for (const Placed& p : placed)
+          if (p.block == block && p.life.last >= l.first && p.life.first <= l.last) taken.push_back({p.begin, p.end});
+        std::sort(taken.begin(), taken.end());
+        int64_t offset = 0;
+        for (const auto& [begin, end] : taken) {
+          if (begin - offset >= bytes) break;
+          offset = std::max(offset, end);
+        }
+        if (offset > 0 && offset + bytes > most) continue;  // the next block; a tensor over the limit is an error of its own
+        b.index = block;
+        b.offset = offset;
+        placed.push_back({l, block, offset, offset + bytes});
+        if (size_t(block) == plan_->arena_blocks.size()) plan_->arena_blocks.push_back(0);
+        plan_->arena_blocks[size_t(block)] = std::max(plan_->arena_blocks[size_t(block)], offset + bytes);
+        break;
       }
-      b.offset = offset;
-      placed.push_back({l, {offset, offset + bytes}});
-      plan_->arena_bytes = std::max(plan_->arena_bytes, offset + bytes);
     }
+    for (int64_t bytes : plan_->arena_blocks) plan_->arena_bytes += bytes;
   }
 
   void add_roots() {
@@ -260,7 +288,9 @@ std::vector<uint64_t> plan_key(std::span<const NodeRef> roots, const PlanInputs&
     const uint64_t own = number.size();
     number[n] = own;
     key.push_back(uint64_t(n->kind) | uint64_t(n->op) << 8 | uint64_t(n->reduce) << 16 | uint64_t(n->dtype) << 24 |
-                  uint64_t(n->shape.size()) << 32 | uint64_t(n->inputs.size()) << 40 | uint64_t(n->ints.size()) << 52);
+                  uint64_t(n->shape.size()) << 32);
+    key.push_back(n->inputs.size());
+    key.push_back(n->ints.size());
     for (int64_t d : n->shape) key.push_back(uint64_t(d));
     for (int64_t i : n->ints) key.push_back(uint64_t(i));
     for (const NodeRef& i : n->inputs) key.push_back(number.at(i.get()));

@@ -9,6 +9,12 @@ bool Region::has_inner() const {
   return false;
 }
 
+int Region::long_axes() const {
+  int n = 0;
+  for (int64_t d : dims) n += d != 1;
+  return n;
+}
+
 int Region::find_or_add(Node* node, IndexMap map, bool* added) {
   *added = false;
   // Along an axis of size 1 nothing moves: maps that differ only there are the same place.

@@ -94,7 +94,7 @@ class Scheduler {
   void place_view(Node* n, NodeState& s) {
     const bool may_push = n->kind != Kind::dynamic_slice || scalars_fit(s);
     for (Place p : s.places) {
-      if (p.region->uses[size_t(p.use)].state == Use::State::open && !(may_push && push_through(n, p))) {
+      if (!(may_push && push_through(n, p))) {
         (n->kind == Kind::reshape ? states_[n->inputs[0].get()].force : s.force) = true;
       }
     }
@@ -102,7 +102,7 @@ class Scheduler {
     if (s.force) seed(n);
     for (Place p : s.places) {
       Use& u = p.region->uses[size_t(p.use)];
-      if (u.state != Use::State::open || u.node != n) continue;  // an anchor's operand moved on to the view's input
+      if (u.state != Use::State::open || u.node != n) continue;  // moved on to the view's input
       if (s.force) load(u, buffer_of(n), dense_strides(n->shape));
       else load_reshaped(u, n);
     }
@@ -116,21 +116,34 @@ class Scheduler {
     Node* input = view->inputs[0].get();
     if (operand >= 0) return push_operand(view, r, p.use);
     if (input->kind == Kind::constant || input->kind == Kind::scalar) {  // the same everywhere
-      const int source = want(r, input, IndexMap());
-      r.uses[size_t(p.use)].state = Use::State::computed;
-      r.uses[size_t(p.use)].args = {source};
+      move_use(r, p.use, input, IndexMap());
       return true;
     }
-    SplitAxis split = [&r](size_t axis, int64_t inner) { return r.split_axis(axis, inner); };
+    SplitAxis split = [&r](size_t axis, int64_t inner) { return r.may_split() && r.split_axis(axis, inner); };
     // The map lives inside the region, so that cutting an axis changes it too; r.uses does not grow meanwhile.
     auto map = through_view(*view, r.uses[size_t(p.use)].map, r.dims, split);
     if (!map) return false;
-    const int source = want(r, input, *map);
-    Use& u = r.uses[size_t(p.use)];
-    u.state = Use::State::computed;
-    u.args = {source};
+    move_use(r, p.use, input, std::move(*map));
     if (view->kind == Kind::dynamic_slice) want(r, view->inputs[1].get(), IndexMap());
     return true;
+  }
+
+  // The use reads `node` from now on; a view costs no use of its own, however long a chain of them is.
+  void move_use(Region& r, int use, Node* node, IndexMap map) {
+    r.uses[size_t(use)].node = nullptr;  // not found as its own equal
+    bool added;
+    const int equal = r.find_or_add(node, std::move(map), &added);
+    Use& u = r.uses[size_t(use)];
+    u.node = node;
+    if (added) {
+      u.map = std::move(r.uses.back().map);
+      r.uses.pop_back();
+      states_[node].places.push_back({&r, use});
+      return;
+    }
+    u.state = Use::State::computed;
+    u.args = {equal};
+    u.alias = true;
   }
 
   // An anchor's operand keeps its own axes; it only changes the node that it is read from.
@@ -174,22 +187,43 @@ class Scheduler {
         if (p.region != s.places[0].region) return false;
     if (s.places.size() > 1 && !cheap) return false;  // wanted at several places of one region
     for (Place p : s.places)
-      if (!fits(*p.region, *n)) return false;
+      if (!fits(*p.region, *n, s) || cuts_reduction(*p.region, *n, p.region->uses[size_t(p.use)].map)) return false;
     if (n->kind == Kind::reduce) return join_reduce(n, s.places[0]);
     if (n->kind == Kind::anchor) return join_anchor(n, s.places[0]);
     for (Place p : s.places) expand_use(*p.region, p.use);
     return true;
   }
 
-  // Operands and instructions if `n` were replaced by its inputs.
-  bool fits(const Region& r, const Node& n) {
+  // Operands and instructions if `n` were replaced by its inputs, at each of its places.
+  bool fits(const Region& r, const Node& n, const NodeState& s) {
     Needs all = needs(r, &n);
     const size_t tensors = n.kind == Kind::anchor ? size_t(n.anchor->tensors) : 0;
-    for (size_t i = 0; i < n.inputs.size(); ++i)
-      all.want(n.inputs[i].get(), i < tensors || (n.kind == Kind::gather && i == 0));
-    if (n.kind == Kind::random_bits) ++all.indices;
+    for (Place p : s.places) {
+      if (p.region != &r) continue;
+      for (size_t i = 0; i < n.inputs.size(); ++i)
+        all.want(n.inputs[i].get(), i < tensors || (n.kind == Kind::gather && i == 0));
+      if (n.kind == Kind::random_bits) ++all.indices;
+    }
     return all.operands + all.indices - int(tensors) <= region_max_operands && int(all.scalars.size()) <= region_max_scalars &&
            all.bindings() + int(r.outputs.size()) <= options_.max_bindings && int(r.uses.size()) + 3 < options_.max_instructions;
+  }
+
+  // Whether `n` rests on a reduction that cannot join the row region, as it varies along the row, and that is not smaller:
+  // with `n` in memory instead, the two share a region (mean(cross_entropy(..)) is two launches).
+  bool cuts_reduction(const Region& r, const Node& n, const IndexMap& at) const {
+    int budget = 64;  // nodes looked at
+    return r.has_inner() && (n.kind == Kind::map || n.kind == Kind::cast) && rests_on_reduction(r, n, at, element_count(n.shape), budget);
+  }
+  static bool rests_on_reduction(const Region& r, const Node& n, const IndexMap& at, int64_t size, int& budget) {
+    if (--budget < 0 || !r.depends_on_inner(at)) return false;
+    if (n.kind == Kind::reduce) return element_count(n.shape) >= size;
+    if (n.is_view()) {
+      IndexMap own = at;
+      const auto map = through_view(n, own, r.dims, nullptr);
+      return map && rests_on_reduction(r, *n.inputs[0], *map, size, budget);
+    }
+    if (n.kind != Kind::map && n.kind != Kind::cast) return false;
+    return std::any_of(n.inputs.begin(), n.inputs.end(), [&](const NodeRef& i) { return rests_on_reduction(r, *i, at, size, budget); });
   }
 
   // Whether the run-time scalars that open uses bring (a dynamic slice's position) have a binding left everywhere.
@@ -341,6 +375,8 @@ class Scheduler {
       map.coef.push_back(std::move(row));
       map.offset.push_back(offset);
     }
+    // More inner axes than a kernel has: they collapse when the input lies in memory.
+    if (axes.size() > size_t(region_max_rank)) states_[n->inputs[0].get()].force = true;
     const int arg = want(r, n->inputs[0].get(), map);
     r.uses[size_t(use)].state = Use::State::computed;
     r.uses[size_t(use)].args = {arg};
@@ -350,6 +386,7 @@ class Scheduler {
   bool join_anchor(Node* n, Place p) {
     Region& r = *p.region;
     if (!n->anchor->epilogue || r.anchor || r.has_inner() || r.outputs.size() != 1) return false;
+    if (r.long_axes() > region_max_rank) return false;
     const Use& u = r.uses[size_t(p.use)];
     if (u.map.dynamic) return false;
     const LinearAccess at = linear_access(u.map, dense_strides(n->shape), r.dims.size());

@@ -35,6 +35,7 @@ struct Use {
   int gather_axis = 0;
   int anchor_operand = -1; // operand of the region's anchor: `map` is over the operand's own axes
   bool accumulator = false;  // the anchor's result
+  bool alias = false;        // computed: the same value as its one arg
   std::vector<int> args;   // other uses
   int buffer = -1;         // loaded: which
   Strides strides;         // loaded: the buffer's strides in the node's axes
@@ -55,6 +56,9 @@ struct Region {
   Node* anchor = nullptr;
   std::vector<int> anchor_uses;  // uses that are the anchor's tensor operands, in order
   bool has_inner() const;
+  int long_axes() const;   // of a size other than 1
+  // An anchor's epilogue has no more axes than one launch takes; other regions can be several launches.
+  bool may_split() const { return !anchor || long_axes() < region_max_rank; }
   // Same node at the same place: the same use. New uses are open.
   int find_or_add(Node* node, IndexMap map, bool* added);
   bool split_axis(size_t axis, int64_t inner_size);

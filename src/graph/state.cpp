@@ -52,13 +52,17 @@ void check_same(const StateData& s, const Tensor& next) {
               {.op = "State::set"});
 }
 
+// A node whose value will be dense: views of leaves would keep the leaf's strides.
+NodeRef densely(NodeRef n) {
+  const bool strided = n->is_view() || (n->kind == graph::Kind::leaf && n->strides != dense_strides(n->shape));
+  return strided && !n->shape.empty() ? graph::concat({n}, 0) : n;
+}
+
 NodeRef evaluated(const Tensor& t) {
   NodeRef n = graph::node_of(t);
   graph::evaluate({&n, 1});
-  if (n->strides != dense_strides(n->shape) && element_count(n->shape) > 0) {
-    n = graph::concat({n}, 0);
-    graph::evaluate({&n, 1});
-  }
+  n = densely(n);
+  graph::evaluate({&n, 1});
   return n;
 }
 
@@ -94,16 +98,32 @@ void State::reset(const Tensor& value) {
 
 namespace {
 
+// Nodes that somebody outside the graph still holds may be computed once more, later: what they read must stay.
+std::unordered_set<const Node*> needed_later(std::span<Node* const> order, std::span<const NodeRef> roots,
+                                             std::unordered_map<const Node*, int64_t>& edges) {
+  std::unordered_set<const Node*> is_root, needed;
+  for (const NodeRef& r : roots) is_root.insert(r.get());
+  for (size_t i = order.size(); i-- > 0;) {
+    const Node* n = order[i];
+    const bool held = !is_root.contains(n) && n->kind != graph::Kind::leaf && n->owners() > edges[n];
+    if (held || needed.contains(n))
+      for (const NodeRef& input : n->inputs) needed.insert(input.get());
+  }
+  return needed;
+}
+
 // A state's value may be overwritten when only the state and the graph that is being run hold it.
 std::unordered_set<const Node*> donations(std::span<const NodeRef> roots, std::span<const StateUpdate> updates) {
   std::unordered_map<const Node*, int64_t> edges;
-  for (const Node* n : graph::topological_order(roots))
+  const std::vector<Node*> order = graph::topological_order(roots);
+  for (const Node* n : order)
     for (const NodeRef& i : n->inputs) ++edges[i.get()];
+  const auto needed = needed_later(order, roots, edges);
   std::unordered_set<const Node*> donated;
   for (const StateUpdate& u : updates) {
     Node* n = u.state.data()->current.get();
     if (n->kind != graph::Kind::leaf || !edges.contains(n)) continue;
-    if (n->owners() == 1 + edges[n] && n->storage->owners() == 1) donated.insert(n);
+    if (n->owners() == 1 + edges[n] && n->storage->owners() == 1 && !needed.contains(n)) donated.insert(n);
     else ++n->device->counters().state_copies;
   }
   return donated;
@@ -116,7 +136,7 @@ void eval(std::span<const Tensor> tensors, std::span<const StateUpdate> updates)
   for (const Tensor& t : tensors) roots.push_back(graph::node_of(t));
   for (const StateUpdate& u : updates) {
     check_same(*u.state.data(), u.next);
-    roots.push_back(graph::node_of(u.next));
+    roots.push_back(densely(graph::node_of(u.next)));
   }
   if (roots.empty()) return;
   RecursiveLock lock(roots[0]->device->mutex());
@@ -124,7 +144,7 @@ void eval(std::span<const Tensor> tensors, std::span<const StateUpdate> updates)
   graph::evaluate(roots, donated);
   for (size_t i = 0; i < updates.size(); ++i) {
     StateData& s = *updates[i].state.data();
-    s.current = evaluated(graph::to_tensor(roots[tensors.size() + i]));
+    s.current = roots[tensors.size() + i];
     s.lost = false;
   }
 }
@@ -151,7 +171,14 @@ struct Compiled::Impl {
 
 namespace {
 
+void check_device(const char* what, const DeviceContext* want, const DeviceContext* got) {
+  if (want == got) return;
+  throw Error(ErrorCode::device, cat("compiled function: ", what, " is on a device other than the one it was compiled for; move it with to(device)"),
+              {.op = "compile"});
+}
+
 void check_input(size_t i, const Node& want, const Tensor& got) {
+  check_device("an input", want.device.get(), got.device().context());
   if (got.dtype() == want.dtype && got.shape() == want.shape) return;
   throw Error(ErrorCode::shape, cat("compiled function: input ", int64_t(i), " is ", to_string(got.dtype()), to_string(got.shape()),
                                     ", it was compiled for ", to_string(want.dtype), to_string(want.shape)),
@@ -224,7 +251,9 @@ Compiled compile(const Compiled::Function& function, const std::vector<Tensor>& 
   impl->device = device.shared();
   std::vector<Tensor> args;
   for (const Tensor& t : example_inputs) {
+    check_device("an example input", device.context(), t.device().context());
     impl->inputs.push_back(graph::placeholder(device.shared(), t.dtype(), t.shape()));
+    impl->inputs.back()->label = cat("input", int64_t(args.size()));
     args.push_back(graph::to_tensor(impl->inputs.back()));
   }
   Trace trace;
@@ -237,10 +266,11 @@ Compiled compile(const Compiled::Function& function, const std::vector<Tensor>& 
   std::unordered_set<const Node*> donated;
   for (Trace::Touched& t : trace.touched) {
     if (!t.next || t.next == t.place) continue;
-    roots.push_back(t.next);
+    roots.push_back(densely(t.next));
     impl->set_states.push_back(t.state);
     donated.insert(t.place.get());
   }
+  for (const NodeRef& r : roots) check_device("a result", device.context(), r->device.get());
   if (roots.empty()) throw Error(ErrorCode::invalid_argument, "compile: the function returns nothing and sets no State");
 
   RecursiveLock lock(impl->device->mutex());

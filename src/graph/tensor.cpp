@@ -48,14 +48,17 @@ int64_t Tensor::dim(int64_t axis) const { return shape()[size_t(normalise_axis("
 int64_t Tensor::size() const { return element_count(shape()); }
 Device Tensor::device() const { return Device(graph::node_of(*this)->device); }
 
-Tensor Tensor::from_bytes(std::span<const std::byte> bytes, DType dtype, Shape shape, const Device& device) {
+Tensor Tensor::from_bytes(std::vector<std::byte>&& bytes, DType dtype, Shape shape, const Device& device) {
   const int64_t need = dense_bytes(dtype, shape);
   if (int64_t(bytes.size()) != need)
     throw Error(ErrorCode::shape, cat("a ", to_string(dtype), " tensor of shape ", to_string(shape), " has ", need,
                                       " bytes, but ", int64_t(bytes.size()), " were given"));
-  std::vector<std::byte> copy(bytes.begin(), bytes.end());
-  auto storage = make_ref<Storage>(device.shared(), std::move(copy));
+  auto storage = make_ref<Storage>(device.shared(), std::move(bytes));
   return graph::to_tensor(graph::leaf(std::move(storage), dtype, std::move(shape)));
+}
+
+Tensor Tensor::from_bytes(std::span<const std::byte> bytes, DType dtype, Shape shape, const Device& device) {
+  return from_bytes(std::vector<std::byte>(bytes.begin(), bytes.end()), dtype, std::move(shape), device);
 }
 
 template <>
@@ -75,15 +78,33 @@ Tensor Tensor::from<bool>(std::span<const bool> v, Shape shape, const Device& de
   return from_bytes(std::as_bytes(v), DType::bool_, std::move(shape), device);
 }
 
-std::vector<std::byte> Tensor::to_bytes() const {
+struct Readback::Impl {
+  std::shared_ptr<graph::PendingRead> read;
+  DType dtype;
+};
+
+std::vector<std::byte> Readback::bytes() { return graph::finish_read(*impl_->read); }
+
+int32_t Readback::item_i32() {
+  const std::vector<std::byte> b = bytes();
+  if (impl_->dtype != DType::i32 || b.size() != 4)
+    throw Error(ErrorCode::dtype, cat("item_i32() of ", to_string(impl_->dtype), " in ", int64_t(b.size()), " bytes; one i32 is needed"));
+  int32_t v;
+  std::memcpy(&v, b.data(), 4);
+  return v;
+}
+
+Readback Tensor::read_async() const {
   NodeRef n = graph::node_of(*this);
   graph::evaluate({&n, 1});
   if (n->strides != dense_strides(n->shape) && element_count(n->shape) > 0) {
     n = graph::concat({n}, 0);  // one part: a dense copy
     graph::evaluate({&n, 1});
   }
-  return graph::read_leaf(*n);
+  return Readback(std::make_shared<Readback::Impl>(Readback::Impl{graph::start_read(*n), n->dtype}));
 }
+
+std::vector<std::byte> Tensor::to_bytes() const { return read_async().bytes(); }
 
 namespace {
 

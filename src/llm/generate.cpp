@@ -90,9 +90,9 @@ class Generator {
     int32_t id = first_id_;
     while (accept(id)) {
       if (submitted == count()) submit();
-      const Tensor pending = newest_;
+      Readback pending = newest_.read_async();
       if (submitted < limit_) submit();
-      id = pending.item<int32_t>();
+      id = pending.item_i32();
     }
     m_.session.device().synchronize();
     out_.decode = timer.end(std::max<int64_t>(count() - 1, 0));

@@ -9,11 +9,6 @@
 
 namespace tenon::llm {
 
-void upload(const Tensor& t) {
-  RecursiveLock lock(t.device().context()->mutex());
-  t.node()->storage->handle();
-}
-
 WeightReader::WeightReader(const Gguf& gguf, Device device, Mode mode, Progress progress)
     : gguf_(gguf), device_(std::move(device)), mode_(mode), progress_(std::move(progress)) {
   for (const GgufTensor& t : gguf.tensors()) total_ += t.bytes;
@@ -53,13 +48,10 @@ Tensor WeightReader::get(const std::string& name, const Shape& shape) {
 }
 
 Tensor WeightReader::load(const GgufTensor& t) {
-  Tensor out;
-  {
-    std::vector<std::byte> bytes(size_t(t.bytes), std::byte(0));
-    gguf_.source()->read(t.offset, bytes);
-    out = Tensor::from_bytes(bytes, t.dtype, t.shape, device_);
-  }
-  upload(out);
+  std::vector<std::byte> bytes(size_t(t.bytes), std::byte(0));
+  gguf_.source()->read(t.offset, bytes);
+  const Tensor out = Tensor::from_bytes(std::move(bytes), t.dtype, t.shape, device_);
+  eval({out});  // travels now, not at its first use: the host's copy goes before the next tensor is read
   done_ += t.bytes;
   if (progress_) progress_(done_, total_);
   return out;

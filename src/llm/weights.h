@@ -9,10 +9,6 @@
 
 namespace tenon::llm {
 
-// Puts a tensor that was made from host bytes on its device now, not at its first use: loading is loading's time, and
-// the host's copy goes before the next one is made.
-void upload(const Tensor& t);
-
 class WeightReader {
  public:
   enum class Mode {

@@ -101,6 +101,7 @@ Tensor operator/(double a, const Tensor& b) { return divide(number(b, a), b); }
 
 Tensor full(Shape shape, double value, DType dtype, const Device& device) {
   if (is_quantised(dtype)) throw Error(ErrorCode::dtype, cat("full: ", to_string(dtype), " tensors come from files"), {.op = "full"});
+  if (!fits_dtype(dtype, value)) throw Error(ErrorCode::invalid_argument, cat("full: ", value, " is no ", to_string(dtype)), {.op = "full"});
   element_count(shape);
   return to_tensor(graph::constant(device.shared(), dtype, value, std::move(shape)));
 }

@@ -137,9 +137,10 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   auto shaped = [&](int64_t p, int64_t q) { Shape s = batch; s.push_back(p); s.push_back(q); return s; };
   Tensor l = broadcast_to(x, shaped(M, K)), r = broadcast_to(y, shaped(K, N));
   const Shape full_shape = shaped(M, N);
-  if (batch.size() > 3) {
-    l = reshape(l, {-1, batch[batch.size() - 2], batch.back(), M, K});
-    r = reshape(r, {-1, batch[batch.size() - 2], batch.back(), K, N});
+  if (batch.size() > 3) {  // the kernels take three batch axes: the leading ones become one
+    const int64_t leading = element_count(Shape(batch.begin(), batch.end() - 2));
+    l = reshape(l, {leading, batch[batch.size() - 2], batch.back(), M, K});
+    r = reshape(r, {leading, batch[batch.size() - 2], batch.back(), K, N});
   }
   Shape out = l.shape();
   out.back() = N;
@@ -159,7 +160,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (is_quantised(weight.dtype())) {
     Shape out = x.shape();
     out.back() = weight.dim(0);
-    const Tensor rows = reshape(x, {x.dim(-1) ? x.size() / x.dim(-1) : 0, x.dim(-1)});
+    const Tensor rows = reshape(x, {element_count(Shape(out.begin(), out.end() - 1)), x.dim(-1)});
     y = reshape(to_tensor(graph::anchor(quant_matmul_anchor, x.dtype(), {rows.dim(0), weight.dim(0)}, {node_of(rows), node_of(weight)})), out);
   } else {
     y = matmul(x, transpose(weight));

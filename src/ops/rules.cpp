@@ -66,10 +66,16 @@ NodeRef broadcast(const NodeRef& x, const Shape& shape) {
   return graph::expand(graph::reshape(x, padded), shape);
 }
 
+bool fits_dtype(DType t, double value) {
+  if (is_float(t)) return true;
+  const double low = t == DType::i32 ? -2147483648.0 : 0.0;
+  const double high = t == DType::i32 ? 2147483647.0 : t == DType::u32 ? 4294967295.0 : 1.0;
+  return value >= low && value <= high && value == double(int64_t(value));
+}
+
 Tensor literal(const Tensor& x, double value) {
   const DType t = x.dtype();
-  if (!is_float(t) && value != double(int64_t(value)))
-    fail_dtype("number", {&x}, cat(value, " is no ", to_string(t), "; cast() the tensor to f32 first"));
+  if (!fits_dtype(t, value)) fail_dtype("number", {&x}, cat(value, " is no ", to_string(t), "; cast() the tensor to f32 first"));
   return to_tensor(graph::constant(node_of(x)->device, t, value, {}));
 }
 

@@ -21,6 +21,8 @@ NodeRef broadcast(const NodeRef& x, const Shape& shape);  // x's shape must fit
 
 // A number of C++ code as a tensor like `x` (its dtype, 0-d): 0, 1, -1, 2 and 0.5 are structure, others run-time.
 Tensor number(const Tensor& x, double value);
+// Whether a number is a value of the dtype (floats take all, rounded).
+bool fits_dtype(DType dtype, double value);
 // A number that an op's rule needs and that is no structure (a size, an epsilon): run-time, one place for equal ones.
 Tensor rule_number(const Tensor& x, double value);
 // A literal of an op's own rule: always structure.

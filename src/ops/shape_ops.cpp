@@ -88,6 +88,7 @@ Tensor slice(const Tensor& x, int64_t axis, std::optional<int64_t> start, std::o
   const size_t a = size_t(normalise_axis("slice", axis, x.rank()));
   if (step == 0) throw Error(ErrorCode::invalid_argument, cat(describe("slice", {&x}), ": step 0"), {.op = "slice"});
   const int64_t n = x.shape()[a];
+  step = std::clamp(step, -n - 1, n + 1);  // longer steps reach no second element either
   // Python's rules: bounds are clamped to what can be reached in the direction of the step.
   const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
   auto bound = [&](std::optional<int64_t> v, int64_t otherwise) {

@@ -112,9 +112,4 @@ void DeviceContext::release_passed() {
   std::erase_if(kept_, [&](const auto& k) { return backend_->passed(k.first); });
 }
 
-void DeviceContext::wait(Backend::Ticket ticket) {
-  ++counters_.waits;
-  backend_->wait(ticket);
-}
-
 }  // namespace tenon

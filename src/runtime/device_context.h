@@ -81,7 +81,6 @@ class DeviceContext : public std::enable_shared_from_this<DeviceContext> {
   // Keeps `what` alive until the queue has passed `ticket`.
   void keep_until(Backend::Ticket ticket, std::shared_ptr<const void> what);
   void release_passed();
-  void wait(Backend::Ticket ticket);
   // For the layer above: its plan cache.
   std::shared_ptr<void>& attachment() { return attachment_; }
 

@@ -46,12 +46,13 @@ Execution execute(const std::shared_ptr<DeviceContext>& device, const std::share
   std::vector<Ref<Storage>> own;
   Execution result;
   for (const PlanOutput& o : plan->outputs) result.outputs.push_back(allocate(device, o.bytes, *plan));
-  Handle arena, scalar_block;
+  std::vector<Handle> arena;
+  Handle scalar_block;
   auto take = [&](int64_t bytes) {
     own.push_back(allocate(device, bytes, *plan));
     return own.back()->handle();
   };
-  if (plan->arena_bytes > 0) arena = take(plan->arena_bytes);
+  for (int64_t bytes : plan->arena_blocks) arena.push_back(take(bytes));
   if (!scalars.empty()) scalar_block = take(int64_t(scalars.size_bytes()));
 
   std::vector<Place> places;
@@ -59,7 +60,8 @@ Execution execute(const std::shared_ptr<DeviceContext>& device, const std::share
     const size_t i = size_t(b.index);
     if (b.where == PlanBuffer::Where::leaf) places.push_back({leaves[i].storage->handle(), leaves[i].offset});
     else if (b.where == PlanBuffer::Where::output) places.push_back({result.outputs[i]->handle(), 0});
-    else places.push_back({arena, b.offset});
+    else if (arena.empty()) places.push_back({});  // a buffer that no step uses
+    else places.push_back({arena[size_t(std::max(b.index, 0))], b.offset});
   }
   if (!scalars.empty()) {
     backend.write(scalar_block, 0, std::as_bytes(scalars));

@@ -119,7 +119,7 @@ inline constexpr uint32_t no_slot = 0xffffffffu;
 
 struct RegionOperandParams {
   I64 strides[region_max_rank];  // elements, per iteration axis; outer axes first
-  I64 base;                      // index operands: the value at the origin
+  I64 base;                      // index operands: the value at the origin; quantised ones: elements
   I64 gather_stride;             // elements per index
   I64 gather_extent;             // valid indices are 0 <= i < extent
   I64 dynamic_stride;            // elements per unit of the run-time scalar

@@ -54,7 +54,7 @@ std::string kernel_name(const KernelDesc& d) {
   static const char digits[] = "0123456789abcdef";
   const uint64_t h = hash(d);
   name += "_";
-  for (int i = 0; i < 8; ++i) name += digits[(h >> (4 * i)) & 15];
+  for (int i = 0; i < 16; ++i) name += digits[(h >> (4 * i)) & 15];
   return name;
 }
 

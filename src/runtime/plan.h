@@ -13,7 +13,7 @@ namespace tenon {
 struct PlanBuffer {
   enum class Where : uint8_t {
     leaf,    // bound at run time: `index` in the list of leaves
-    arena,   // `offset` in the plan's own memory
+    arena,   // `offset` in block `index` of the plan's own memory
     output,  // a block of its own that outlives the plan: `index` in the list of outputs
   };
   Where where = Where::arena;
@@ -39,6 +39,7 @@ struct PlanStep {
   const BackendKernel* kernel = nullptr;
   Params params;
   Grid grid;
+  bool scalars = false;         // reads the scalar block
   std::vector<PlanView> views;  // copy: {to, from}
   int64_t bytes = 0;            // copy
 };
@@ -63,7 +64,8 @@ struct Plan {
   std::vector<PlanRoot> roots;
   int leaves = 0;
   int scalars = 0;
-  int64_t arena_bytes = 0;   // exact
+  std::vector<int64_t> arena_blocks;  // bytes of each; more than one where a device bounds what can be bound
+  int64_t arena_bytes = 0;   // of all blocks; exact
   int64_t output_bytes = 0;
   int64_t leaf_bytes = 0;    // of the leaves' dense sizes
   int64_t launches() const;

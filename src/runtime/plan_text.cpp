@@ -12,18 +12,10 @@ int64_t Plan::launches() const {
 
 namespace {
 
-int bindings(const PlanStep& step, bool uses_scalars) {
+int bindings(const PlanStep& step) {
   std::set<int> distinct;
   for (const PlanView& v : step.views) distinct.insert(v.buffer);
-  return int(distinct.size()) + (uses_scalars ? 1 : 0);
-}
-
-bool uses_scalars(const PlanStep& step) {
-  for (const Instr& i : step.desc.program)
-    if (i.kind == Instr::Kind::scalar) return true;
-  for (const Operand& o : step.desc.operands)
-    if (o.dynamic) return true;
-  return false;
+  return int(distinct.size()) + (step.scalars ? 1 : 0);
 }
 
 std::string buffer_name(const Plan& plan, int buffer) {
@@ -31,7 +23,7 @@ std::string buffer_name(const Plan& plan, int buffer) {
   switch (b.where) {
     case PlanBuffer::Where::leaf: return b.label.empty() ? cat("leaf", b.index) : b.label;
     case PlanBuffer::Where::output: return cat("out", b.index);
-    case PlanBuffer::Where::arena: return cat("@", b.offset);
+    case PlanBuffer::Where::arena: return b.index > 0 ? cat("@", b.index, ":", b.offset) : cat("@", b.offset);
   }
   return "?";
 }
@@ -61,7 +53,7 @@ std::string axes_text(const PlanStep& s) {
 int Plan::max_bindings() const {
   int most = 0;
   for (const PlanStep& s : steps)
-    if (s.kind == PlanStep::Kind::launch) most = std::max(most, bindings(s, uses_scalars(s)));
+    if (s.kind == PlanStep::Kind::launch) most = std::max(most, bindings(s));
   return most;
 }
 
@@ -78,8 +70,12 @@ std::string to_string(const Plan& plan) {
       out += cat("  ", number++, " ", s.kernel ? s.kernel->name : kernel_name(s.desc), " ", axes_text(s), " ",
                  views_text(plan, s, true), " <- ", views_text(plan, s, false), " groups ", s.grid.groups, "\n");
   }
-  for (const PlanRoot& r : plan.roots)
-    out += cat("  result ", buffer_name(plan, r.buffer), ":", to_string(r.dtype), to_string(r.shape), "\n");
+  int in_place = 0;
+  for (const PlanRoot& r : plan.roots) {
+    if (plan.buffers[size_t(r.buffer)].where == PlanBuffer::Where::leaf) ++in_place;
+    else out += cat("  result ", buffer_name(plan, r.buffer), ":", to_string(r.dtype), to_string(r.shape), "\n");
+  }
+  if (in_place) out += cat("  ", in_place, in_place == 1 ? " result is" : " results are", " a leaf's memory (a view, or updated in place)\n");
   return out;
 }
 

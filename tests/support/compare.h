@@ -52,7 +52,7 @@ inline int64_t ordinal(DType t, double v) {
 inline bool same_value(DType t, double expected, double actual, const Tolerance& tol) {
   if (std::isnan(expected) || std::isnan(actual)) return tol.nan_equal && std::isnan(expected) && std::isnan(actual);
   if (std::isinf(expected) || std::isinf(actual)) return expected == actual;
-  if (tol.zero_sign && expected == 0 && actual == 0) return std::signbit(expected) == std::signbit(actual);
+  if (tol.zero_sign && is_float(t) && expected == 0 && actual == 0) return std::signbit(expected) == std::signbit(actual);
   if (expected == actual) return true;
   if (std::abs(expected - actual) <= tol.absolute + tol.relative * std::abs(expected)) return true;
   return is_float(t) && tol.ulp > 0 && std::abs(ordinal(t, expected) - ordinal(t, actual)) <= tol.ulp;

@@ -147,6 +147,7 @@ class Interpreter {
       at += row % p_.dims[a] * o.strides[a];
       row /= p_.dims[a];
     }
+    if (operand(c).kind == Operand::Kind::buffer) at += o.base;
     if (operand(c).dynamic) at += std::min<int64_t>(args_.scalars[o.dynamic_slot], o.dynamic_max) * o.dynamic_stride;
     return at;
   }

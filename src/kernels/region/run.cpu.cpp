@@ -20,9 +20,10 @@ Runner::Runner(const Program& program, const KernelArgs& args, int64_t inner, st
 
 int64_t Runner::base_offset(const Operand& operand, int number) const {
   const RegionOperandParams& p = params_.operands[number];
-  if (!operand.dynamic) return 0;
+  const int64_t base = operand.kind == Operand::Kind::buffer ? int64_t(p.base) : 0;
+  if (!operand.dynamic) return base;
   const int64_t at = std::min<int64_t>(args_.scalars[p.dynamic_slot], std::max<int64_t>(p.dynamic_max, 0));
-  return at * p.dynamic_stride;
+  return base + at * p.dynamic_stride;
 }
 
 // Cuts [start, start + n) of the walked axes into runs along the last one: f(done, offset, length, stride).
@@ -48,6 +49,16 @@ void Runner::for_runs(int number, int64_t start, int64_t n, F&& f) const {
   }
 }
 
+namespace {
+
+// Quantised blocks are read along their elements; other strides (a flipped view, say) one element at a time.
+void load_run(DType dtype, const std::byte* base, int64_t offset, int64_t stride, int64_t n, uint32_t* into) {
+  if (!is_quantised(dtype) || stride == 1) return load_lanes(dtype, base, offset, stride, n, into);
+  for (int64_t i = 0; i < n; ++i) load_lanes(dtype, base, offset + i * stride, 1, 1, into + i);
+}
+
+}  // namespace
+
 const uint32_t* Runner::load(const Instr& c, int64_t start, int64_t n, uint32_t* into) {
   const Operand& o = desc_.operands[c.operand];
   const std::byte* base = buffer(c);
@@ -55,7 +66,7 @@ const uint32_t* Runner::load(const Instr& c, int64_t start, int64_t n, uint32_t*
   for_runs(number(c), start, n, [&](int64_t done, int64_t offset, int64_t run, int64_t stride) {
     const bool four_bytes = o.dtype == DType::f32 || o.dtype == DType::i32 || o.dtype == DType::u32;
     if (four_bytes && stride == 1 && run == n) direct = reinterpret_cast<const uint32_t*>(base) + offset;
-    else load_lanes(o.dtype, base, offset, stride, run, into + done);
+    else load_run(o.dtype, base, offset, stride, run, into + done);
   });
   return direct ? direct : into;
 }
@@ -81,7 +92,7 @@ void Runner::gather(const Instr& c, int64_t start, int64_t n, const uint32_t* at
       while (same < run && at[done + same] == bits) ++same;
       const int64_t k = is_signed ? int64_t(int32_t(bits)) : int64_t(bits);
       if (k < 0 || k >= extent) fill_lanes(outside, same - i, into + done + i);
-      else load_lanes(o.dtype, buffer(c), offset + k * step + i * stride, stride, same - i, into + done + i);
+      else load_run(o.dtype, buffer(c), offset + k * step + i * stride, stride, same - i, into + done + i);
       i = same;
     }
   });

@@ -1,0 +1,266 @@
+// Runs tests/ops/cases.def: every row for its dtypes, shapes and memory layouts, on host and cpu, against the row's
+// plain reference; then cpu against host.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/cat.h"
+#include "ops/reference.h"
+#include "tenon/tenon.h"
+
+namespace tenon::testing {
+namespace {
+
+using namespace ref;
+using Tensors = std::vector<Tensor>;
+using Types = std::vector<DType>;
+using Shapes = std::vector<Shape>;
+
+// ------------------------------------------------------------------------------------------ the table's vocabulary
+
+const Types floats{DType::f32, DType::f16, DType::bf16}, integers{DType::i32, DType::u32}, just_f32{DType::f32},
+    just_i32{DType::i32}, just_u32{DType::u32}, just_bool{DType::bool_}, range_types{DType::i32, DType::u32, DType::f32},
+    signed_range_types{DType::i32, DType::f32}, number_types{DType::f32, DType::f16, DType::bf16, DType::i32, DType::u32},
+    all_types{DType::f32, DType::f16, DType::bf16, DType::i32, DType::u32, DType::bool_};
+
+std::vector<Shapes> lists(std::vector<Shapes> all) { return all; }
+const std::vector<Shapes> alone{{{3, 5, 7}}, {{1025}}, {{}}, {{0}}, {{2, 0, 3}}};
+const std::vector<Shapes> single{{{3, 5, 7}}, {{33, 65}}, {{1023}}, {{1025}}, {{2049}}, {{}}, {{0}}, {{2, 0, 3}}};
+const std::vector<Shapes> pairs{{{3, 5, 7}, {3, 5, 7}}, {{33, 65}, {65}}, {{5, 1, 7}, {3, 1}}, {{1025}, {}}, {{}, {33}},
+                                {{2049}, {2049}}, {{0, 3}, {3}}, {{}, {}}};
+const std::vector<Shapes> triples{{{3, 5, 7}, {3, 5, 7}, {3, 5, 7}}, {{65}, {33, 1}, {1, 65}}, {{}, {1025}, {}}, {{0, 2}, {2}, {}}};
+const std::vector<Shapes> rows{{{3, 5, 7}}, {{33, 65}}, {{1025}}, {{2, 2049}}, {{7, 1}}, {{0, 3}}, {{3, 2, 0}}};
+const std::vector<Shapes> rows_not_empty{{{3, 5, 7}}, {{33, 65}}, {{1025}}, {{2, 2049}}, {{7, 1}}};
+const std::vector<Shapes> rows_or_0d{{{3, 5, 7}}, {{33, 65}}, {{2, 1025}}, {{}}, {{0, 3}}, {{2, 0}}};
+
+struct Fill {
+  enum class Kind { numbers, wide, positive, special, indices } kind;
+  std::optional<DType> dtype = {};
+  int64_t low = 0, high = 0;
+};
+const Fill numbers{Fill::Kind::numbers}, wide{Fill::Kind::wide}, positive{Fill::Kind::positive}, special{Fill::Kind::special},
+    bools{Fill::Kind::numbers, DType::bool_}, f32_numbers{Fill::Kind::numbers, DType::f32};
+Fill indices(int64_t low, int64_t high) { return {Fill::Kind::indices, DType::i32, low, high}; }
+Fill unsigned_indices(int64_t high) { return {Fill::Kind::indices, DType::u32, 0, high}; }
+template <class... F>
+std::vector<Fill> fills(const F&... f) { return {f...}; }
+
+struct Within {
+  int64_t f32_ulp = 0, half_ulp = 0;
+  double relative = 0, absolute = 0;
+  bool zero_sign = false;
+  Tolerance of(DType t, double factor = 1) const {
+    return {relative * factor, absolute * factor, int64_t(factor) * (t == DType::f32 ? f32_ulp : half_ulp), true, zero_sign};
+  }
+};
+const Within exact{.zero_sign = true}, value{};
+Within ulps(int64_t f32, int64_t half) { return {f32, half}; }
+Within close(double relative, double absolute) { return {0, 1, relative, absolute}; }
+
+Shape broadcast_target(const Shape& s) {
+  Shape out{2};
+  for (int64_t d : s) out.push_back(d == 1 ? 5 : d);
+  return out;
+}
+AttentionOptions causal() {
+  AttentionOptions o;
+  o.causal = true;
+  return o;
+}
+AttentionOptions cached(const Device& d) {
+  AttentionOptions o;
+  o.causal = true;
+  o.scale = 0.5f;
+  o.kv_len = Scalar(uint32_t(9), d);
+  o.q_start = Scalar(uint32_t(7), d);
+  return o;
+}
+SampleSettings settings(const Device& d, float temperature) {
+  SampleSettings s(d);
+  s.temperature.set(temperature);
+  s.seed_low.set(uint32_t(99));
+  s.position.set(uint32_t(5));
+  return s;
+}
+uint32_t philox_word(uint64_t i, uint64_t seed, uint32_t stream) {
+  return philox({uint32_t(i / 4), uint32_t(i / 4 >> 32), stream, 0}, {uint32_t(seed), uint32_t(seed >> 32)})[i % 4];
+}
+Values random_words(const Shape& shape, uint64_t seed, uint32_t stream) {
+  return build(DType::u32, shape, [&](const Index& i) { return double(philox_word(uint64_t(flat(shape, i)), seed, stream)); });
+}
+// Gumbel-max over each row, the noise of element (n, v) from word n * V + v.
+Values gumbel_choice(const Values& logits, double temperature, uint64_t seed, uint32_t position) {
+  uint64_t i = 0;
+  return fold(DType::i32, logits, {-1}, false, [&](const Row& r) {
+    Row noisy;
+    for (double l : r) {
+      const double u = (double(philox_word(i++, seed, position) >> 9) + 0.5) * 0x1p-23;
+      noisy.push_back(l / temperature - std::log(-std::log(u)));
+    }
+    return arg_largest(noisy);
+  });
+}
+
+struct Case {
+  const char* op;
+  const char* name;
+  Types dtypes;
+  std::vector<Shapes> shapes;
+  std::vector<Fill> inputs;
+  Within within;
+  Tensor (*make)(const Tensors& t, const Device& d, DType T, const Shape& S);
+  Values (*reference)(const R& r, DType T, const Shape& S);
+};
+
+const std::vector<Case>& all_cases() {
+  static const std::vector<Case> all = {
+#define CASE(op, name, dtypes, shapes, fills, within, expression, reference)                                       \
+  {#op, #name, dtypes, shapes, fills, within,                                                                      \
+   []([[maybe_unused]] const Tensors& t, [[maybe_unused]] const Device& d, [[maybe_unused]] DType T,               \
+      [[maybe_unused]] const Shape& S) -> Tensor { return expression; },                                           \
+   []([[maybe_unused]] const R& r, [[maybe_unused]] DType T, [[maybe_unused]] const Shape& S) -> Values { return reference; }},
+#include "ops/cases.def"
+#undef CASE
+  };
+  return all;
+}
+
+// ----------------------------------------------------------------------------------------------------- input values
+
+class Source {
+ public:
+  explicit Source(uint64_t seed) : state_(seed * 2 + 1) {}
+  uint32_t word() {  // a linear congruential generator (Knuth, MMIX)
+    state_ = state_ * 6364136223846793005ull + 1442695040888963407ull;
+    return uint32_t(state_ >> 32);
+  }
+  double real(double low, double high) { return low + (high - low) * double(word()) * 0x1p-32; }
+  int64_t between(int64_t low, int64_t high) { return low + int64_t(word() % uint64_t(high - low + 1)); }
+
+ private:
+  uint64_t state_;
+};
+
+double fill_value(const Fill& f, DType t, Source& s) {
+  static const double odd_floats[] = {nan, inf, -inf, 0.0, -0.0, 1e-40, -1e-45, 3.4e38, -3.4e38, 65504, 5.97e-8, 1, -1, 88.5, -103, 2147483648.0, -4294967296.0, 0.5};
+  static const double odd_i32[] = {-2147483648.0, 2147483647.0, 0, -1, 1, 31, 32, 33, -32, 65536};
+  static const double odd_u32[] = {4294967295.0, 2147483648.0, 0, 1, 31, 32, 33, 65536};
+  if (t == DType::bool_) return double(s.word() >> 31);
+  if (f.kind == Fill::Kind::indices) return double(s.between(f.low, f.high));
+  const bool odd = f.kind == Fill::Kind::special && s.word() % 3 == 0;
+  if (t == DType::i32) return odd ? odd_i32[s.word() % 10] : double(s.between(-9, 9));
+  if (t == DType::u32) return odd ? odd_u32[s.word() % 8] : double(s.between(0, 40));
+  if (odd) return odd_floats[s.word() % 18];
+  switch (f.kind) {
+    case Fill::Kind::wide: return s.real(-20, 20);
+    case Fill::Kind::positive: return s.real(1e-3, 30);
+    default: return s.real(-2, 2);
+  }
+}
+
+enum class Layout { dense, transposed, sliced, reversed, shifted, broadcast };
+constexpr int layouts = 6;
+const char* const layout_names[] = {"dense", "transposed", "sliced", "reversed", "shifted", "broadcast"};
+
+Values make_values(const Fill& f, DType t, const Shape& shape, Layout layout, uint64_t seed) {
+  Source s(seed);
+  const DType own = f.dtype.value_or(t);
+  const auto any = [&](const Index&) { return fill_value(f, own, s); };
+  if (layout != Layout::broadcast || shape.empty() || element_count(shape) == 0) return build(own, shape, any);
+  Shape one = shape;
+  one[0] = 1;
+  return broadcast_to(build(own, one, any), shape);
+}
+
+// The values in a tensor that lies in memory in another way. `strided`: as a leaf with those strides, not a lazy view.
+Tensor in_layout(const Values& v, Layout layout, bool strided, const Device& d) {
+  const size_t rank = v.shape.size();
+  if (rank == 0 || v.data.empty()) return tensor(v, d);
+  std::vector<int64_t> back;
+  for (size_t i = 0; i < rank; ++i) back.push_back(int64_t(rank - 1 - i));
+  const int64_t last = int64_t(rank) - 1;
+  Shape wider = v.shape;
+  Tensor t;
+  switch (layout) {
+    case Layout::dense: return tensor(v, d);
+    case Layout::transposed: t = tenon::permute(tensor(ref::permute(v, back), d), back); break;
+    case Layout::sliced:
+      wider.back() *= 2;
+      t = tenon::slice(tensor(build(v.dtype, wider, [&](Index i) { return i.back() /= 2, get(v, i); }), d), last, {}, {}, 2);
+      break;
+    case Layout::reversed: t = tenon::flip(tensor(ref::flip(v, rank - 1), d), last); break;
+    case Layout::shifted:
+      wider.back() += 1;
+      t = tenon::slice(tensor(build(v.dtype, wider, [&](Index i) { return i.back() = std::max<int64_t>(i.back() - 1, 0), get(v, i); }), d), last, 1, {});
+      break;
+    case Layout::broadcast: t = tenon::broadcast_to(tensor(ref::slice(v, 0, 0, 1, 1), d), v.shape); break;
+  }
+  if (strided) eval(t);
+  return t;
+}
+
+// ----------------------------------------------------------------------------------------------------------- running
+
+const Device& device(const char* name) {
+  static const Device host = Device::open("host"), cpu = Device::open("cpu", 1);
+  return name[0] == 'h' ? host : cpu;
+}
+
+Values run(const Case& c, const R& r, DType t, const Shape& s, int layout, bool strided, const Device& d) {
+  Tensors in;
+  for (size_t i = 0; i < r.size(); ++i)  // layout number 6: another one for each input
+    in.push_back(in_layout(r[i], Layout(layout < layouts ? layout : (int(i) + 1) % layouts), strided, d));
+  return read(c.make(in, d, t, s));
+}
+
+void check(const Case& c, DType t, const Shapes& shapes, int layout, uint64_t seed) {
+  R r;
+  for (size_t i = 0; i < c.inputs.size(); ++i)
+    r.push_back(make_values(c.inputs[i], t, shapes[i], Layout(layout < layouts ? layout : (int(i) + 1) % layouts), seed * 31 + i));
+  std::string about = cat(to_string(t), " ", layout < layouts ? layout_names[layout] : "mixed");
+  for (const Shape& s : shapes) about += to_string(s);
+  try {
+    const Values want = c.reference(r, t, shapes[0]);
+    const bool strided = seed % 2 == 0;
+    const Values host = run(c, r, t, shapes[0], layout, strided, device("host"));
+    const Values cpu = run(c, r, t, shapes[0], layout, strided, device("cpu"));
+    EXPECT_EQ(difference(want, host, c.within.of(want.dtype)), "") << "host " << about;
+    EXPECT_EQ(difference(want, cpu, c.within.of(want.dtype)), "") << "cpu " << about;
+    EXPECT_EQ(difference(host, cpu, c.within.of(want.dtype, 2)), "") << "cpu against host " << about;
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << about << " threw: " << e.what();
+  }
+}
+
+class OpCases : public ::testing::TestWithParam<size_t> {};
+
+TEST_P(OpCases, MatchTheReference) {
+  const Case& c = all_cases()[GetParam()];
+  uint64_t seed = 1;
+  for (DType t : c.dtypes)
+    for (const Shapes& shapes : c.shapes) {
+      const int kinds = c.inputs.empty() ? 1 : layouts + (c.inputs.size() > 1);
+      for (int layout = 0; layout < kinds && !HasFailure(); ++layout) check(c, t, shapes, layout, ++seed);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, OpCases, ::testing::Range<size_t>(0, all_cases().size()), [](const auto& row) {
+  return cat(all_cases()[row.param].op, "_", all_cases()[row.param].name);
+});
+
+TEST(OpTable, EveryOpHasACaseAndEveryCaseAnOp) {
+  std::set<std::string> ops, cases;
+  for (const OpInfo& op : list_ops()) ops.insert(op.name);
+  for (const Case& c : all_cases()) cases.insert(c.op);
+  for (const std::string& op : ops) EXPECT_TRUE(cases.contains(op)) << op << " has no row in tests/ops/cases.def";
+  for (const std::string& op : cases) EXPECT_TRUE(ops.contains(op)) << "tests/ops/cases.def names an unknown op: " << op;
+  EXPECT_EQ(ops.size(), list_ops().size()) << "an op is listed twice";
+}
+
+TEST(OpTable, CasesHaveDistinctNames) {
+  std::set<std::string> seen;
+  for (const Case& c : all_cases()) EXPECT_TRUE(seen.insert(cat(c.op, "_", c.name)).second) << c.op << " " << c.name;
+}
+
+}  // namespace
+}  // namespace tenon::testing

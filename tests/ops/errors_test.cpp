@@ -1,0 +1,191 @@
+// The documented errors of each op: the code, and a text that names the op and both operands.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/cat.h"
+#include "tenon/tenon.h"
+
+namespace tenon {
+namespace {
+
+struct Bad {
+  const char* what;
+  ErrorCode code;
+  std::function<Tensor(const Device&)> make;
+  std::vector<std::string> names;  // all in the message
+};
+
+Tensor f(Shape s, const Device& d) { return zeros(std::move(s), DType::f32, d); }
+Tensor h(Shape s, const Device& d) { return zeros(std::move(s), DType::f16, d); }
+Tensor i(Shape s, const Device& d) { return zeros(std::move(s), DType::i32, d); }
+Tensor u(Shape s, const Device& d) { return zeros(std::move(s), DType::u32, d); }
+Tensor b(Shape s, const Device& d) { return zeros(std::move(s), DType::bool_, d); }
+Tensor q(Shape s, const Device& d) {
+  return Tensor::from_bytes(std::vector<std::byte>(size_t(s[0] * s[1] / 32 * 34)), DType::q8_0, s, d);
+}
+Scalar at(const Device& d) { return Scalar(uint32_t(0), d); }
+
+const std::vector<Bad>& bad_calls() {
+  using C = ErrorCode;
+  static const std::vector<Bad> all = {
+      // dtypes
+      {"float with integer", C::dtype, [](auto& d) { return f({2}, d) + i({2}, d); }, {"add", "f32[2]", "i32[2]", "cast"}},
+      {"signed with unsigned", C::dtype, [](auto& d) { return i({2}, d) * u({2}, d); }, {"multiply", "i32[2]", "u32[2]"}},
+      {"bool arithmetic", C::dtype, [](auto& d) { return b({2}, d) - b({2}, d); }, {"subtract", "bool[2]", "logical_and"}},
+      {"integer division", C::dtype, [](auto& d) { return i({2}, d) / i({3}, d); }, {"divide", "i32[2]", "i32[3]"}},
+      {"minimum of mixed", C::dtype, [](auto& d) { return minimum(f({2}, d), u({1}, d)); }, {"minimum", "f32[2]", "u32[1]"}},
+      {"maximum of mixed", C::dtype, [](auto& d) { return maximum(b({2}, d), u({1}, d)); }, {"maximum", "bool[2]", "u32[1]"}},
+      {"negative of unsigned", C::dtype, [](auto& d) { return -u({2}, d); }, {"negative", "u32[2]"}},
+      {"abs of bool", C::dtype, [](auto& d) { return abs(b({2}, d)); }, {"abs", "bool[2]"}},
+      {"square of bool", C::dtype, [](auto& d) { return square(b({2}, d)); }, {"bool[2]"}},
+      {"exp of integer", C::dtype, [](auto& d) { return exp(i({2}, d)); }, {"exp", "i32[2]", "cast"}},
+      {"log of integer", C::dtype, [](auto& d) { return log(i({2}, d)); }, {"log", "i32[2]"}},
+      {"sqrt of bool", C::dtype, [](auto& d) { return sqrt(b({2}, d)); }, {"sqrt", "bool[2]"}},
+      {"rsqrt of integer", C::dtype, [](auto& d) { return rsqrt(u({2}, d)); }, {"rsqrt", "u32[2]"}},
+      {"tanh of integer", C::dtype, [](auto& d) { return tanh(i({2}, d)); }, {"tanh", "i32[2]"}},
+      {"erf of integer", C::dtype, [](auto& d) { return erf(i({2}, d)); }, {"erf", "i32[2]"}},
+      {"sigmoid of integer", C::dtype, [](auto& d) { return sigmoid(i({2}, d)); }, {"sigmoid", "i32[2]"}},
+      {"silu of integer", C::dtype, [](auto& d) { return silu(i({2}, d)); }, {"silu", "i32[2]"}},
+      {"gelu of integer", C::dtype, [](auto& d) { return gelu(i({2}, d)); }, {"gelu", "i32[2]"}},
+      {"gelu_tanh of integer", C::dtype, [](auto& d) { return gelu_tanh(i({2}, d)); }, {"gelu_tanh", "i32[2]"}},
+      {"less of mixed", C::dtype, [](auto& d) { return less(i({2}, d), u({2}, d)); }, {"less", "i32[2]", "u32[2]"}},
+      {"logic on numbers", C::dtype, [](auto& d) { return logical_and(i({2}, d), b({3}, d)); }, {"logical_and", "i32[2]", "bool[3]"}},
+      {"logical_or on floats", C::dtype, [](auto& d) { return logical_or(f({2}, d), f({2}, d)); }, {"logical_or", "f32[2]"}},
+      {"logical_not of integer", C::dtype, [](auto& d) { return logical_not(i({2}, d)); }, {"logical_not", "i32[2]"}},
+      {"bits of floats", C::dtype, [](auto& d) { return bitwise_and(f({2}, d), f({1}, d)); }, {"bitwise_and", "f32[2]", "f32[1]"}},
+      {"bits of bools", C::dtype, [](auto& d) { return bitwise_xor(b({2}, d), b({1}, d)); }, {"bitwise_xor", "bool[2]"}},
+      {"shift of a float", C::dtype, [](auto& d) { return bitwise_left_shift(f({2}, d), i({1}, d)); }, {"bitwise_left_shift", "f32[2]", "i32[1]"}},
+      {"where on a number", C::dtype, [](auto& d) { return where(i({2}, d), f({2}, d), f({3}, d)); }, {"where", "i32[2]", "bool"}},
+      {"where of mixed", C::dtype, [](auto& d) { return where(b({2}, d), f({2}, d), i({3}, d)); }, {"where", "f32[2]", "i32[3]"}},
+      {"fraction for an integer", C::dtype, [](auto& d) { return i({2}, d) * 0.5; }, {"0.5", "i32"}},
+      {"cast to quantised", C::dtype, [](auto& d) { return cast(f({32}, d), DType::q4_0); }, {"cast", "f32[32]", "q4_0"}},
+      {"quantised to integer", C::dtype, [](auto& d) { return cast(q({2, 32}, d), DType::i32); }, {"cast", "q8_0[2,32]", "i32"}},
+      {"quantised arithmetic", C::dtype, [](auto& d) { return q({2, 32}, d) + f({32}, d); }, {"add", "q8_0[2,32]", "f32[32]", "cast"}},
+      {"quantised view", C::dtype, [](auto& d) { return transpose(q({2, 32}, d)); }, {"q8_0[2,32]", "cast"}},
+      {"full of quantised", C::dtype, [](auto& d) { return full({32}, 1, DType::q8_0, d); }, {"full", "q8_0"}},
+      {"arange of f16", C::dtype, [](auto& d) { return arange(0, 3, 1, DType::f16, d); }, {"arange", "f16", "cast"}},
+      {"concat of mixed", C::dtype, [](auto& d) { return concat({f({2}, d), i({3}, d)}); }, {"concat", "f32[2]", "i32[3]"}},
+      {"float indices", C::dtype, [](auto& d) { return take(f({2}, d), f({3}, d)); }, {"take", "f32[2]", "f32[3]", "i32"}},
+      {"float ids", C::dtype, [](auto& d) { return embedding(f({2, 3}, d), f({3}, d)); }, {"embedding", "f32[2,3]", "f32[3]"}},
+      {"float position", C::dtype, [](auto& d) { return dynamic_slice(f({2}, d), Scalar(1.0f, d), 0, 1); }, {"dynamic_slice", "f32[2]", "u32"}},
+      {"update of another dtype", C::dtype, [](auto& d) { return update(f({2}, d), h({1}, d), at(d), 0); }, {"update", "f32[2]", "f16[1]"}},
+      {"sum of bools", C::dtype, [](auto& d) { return sum(b({2}, d)); }, {"sum", "bool[2]", "cast"}},
+      {"mean of integers", C::dtype, [](auto& d) { return mean(i({2}, d)); }, {"mean", "i32[2]"}},
+      {"max of bools", C::dtype, [](auto& d) { return max(b({2}, d)); }, {"max", "bool[2]"}},
+      {"argmax of bools", C::dtype, [](auto& d) { return argmax(b({2}, d)); }, {"argmax", "bool[2]"}},
+      {"softmax of integers", C::dtype, [](auto& d) { return softmax(i({2}, d)); }, {"softmax", "i32[2]"}},
+      {"log_softmax of integers", C::dtype, [](auto& d) { return log_softmax(i({2}, d)); }, {"log_softmax", "i32[2]"}},
+      {"logsumexp of integers", C::dtype, [](auto& d) { return logsumexp(i({2}, d)); }, {"logsumexp", "i32[2]"}},
+      {"norm of integers", C::dtype, [](auto& d) { return rms_norm(i({2}, d), f({2}, d)); }, {"rms_norm", "i32[2]"}},
+      {"integer weight", C::dtype, [](auto& d) { return layer_norm(f({2}, d), i({2}, d), {}); }, {"layer_norm", "i32[2]"}},
+      {"float targets", C::dtype, [](auto& d) { return cross_entropy(f({2, 3}, d), f({2}, d)); }, {"cross_entropy", "f32[2,3]", "f32[2]"}},
+      {"f16 tables", C::dtype, [](auto& d) { return rope(f({2, 4}, d), h({2, 2}, d), h({2, 2}, d), RopePairing::half); }, {"rope", "f16[2,2]"}},
+      {"matmul of integers", C::dtype, [](auto& d) { return matmul(i({2, 3}, d), i({3, 2}, d)); }, {"matmul", "i32[2,3]", "i32[3,2]"}},
+      {"linear of integers", C::dtype, [](auto& d) { return linear(i({2, 3}, d), f({3, 3}, d)); }, {"linear", "i32[2,3]"}},
+      {"attention of integers", C::dtype, [](auto& d) { return attention(f({1, 1, 1, 4}, d), i({1, 1, 1, 4}, d), f({1, 1, 1, 4}, d)); }, {"attention", "i32[1,1,1,4]"}},
+      {"sample of f16", C::dtype, [](auto& d) { return sample(h({1, 4}, d), SampleSettings(d)); }, {"sample", "f16[1,4]"}},
+      // shapes
+      {"no broadcast", C::shape, [](auto& d) { return f({2, 3}, d) + f({2, 4}, d); }, {"add", "f32[2,3]", "f32[2,4]", "3", "4"}},
+      {"where shapes", C::shape, [](auto& d) { return where(b({2}, d), f({3}, d), f({3}, d)); }, {"where", "[2]", "[3]"}},
+      {"reshape count", C::shape, [](auto& d) { return reshape(f({2, 3}, d), {4, 2}); }, {"reshape", "f32[2,3]", "[4,2]", "6", "8"}},
+      {"reshape two open", C::shape, [](auto& d) { return reshape(f({2, 3}, d), {-1, -1}); }, {"reshape", "-1"}},
+      {"reshape open of nothing", C::shape, [](auto& d) { return reshape(f({0, 3}, d), {0, -1}); }, {"reshape", "[0,-1]"}},
+      {"permute axes", C::shape, [](auto& d) { return permute(f({2, 3}, d), {0, 0}); }, {"permute", "f32[2,3]"}},
+      {"permute count", C::shape, [](auto& d) { return permute(f({2, 3}, d), {0}); }, {"permute", "f32[2,3]"}},
+      {"transpose of a vector", C::shape, [](auto& d) { return transpose(f({2}, d)); }, {"transpose"}},
+      {"expand beyond", C::shape, [](auto& d) { return expand_dims(f({2}, d), 3); }, {"expand_dims", "3"}},
+      {"squeeze of 2", C::shape, [](auto& d) { return squeeze(f({2, 3}, d), 0); }, {"squeeze", "f32[2,3]", "2"}},
+      {"broadcast_to", C::shape, [](auto& d) { return broadcast_to(f({2, 3}, d), {3, 3}); }, {"broadcast_to", "f32[2,3]", "[3,3]"}},
+      {"flip axis", C::shape, [](auto& d) { return flip(f({2}, d), 1); }, {"flip", "1"}},
+      {"slice axis", C::shape, [](auto& d) { return slice(f({2}, d), -2, 0, 1); }, {"slice", "-2"}},
+      {"slice step", C::invalid_argument, [](auto& d) { return slice(f({2}, d), 0, 0, 1, 0); }, {"slice", "step"}},
+      {"concat of nothing", C::invalid_argument, [](auto&) { return concat({}); }, {"concat"}},
+      {"concat shapes", C::shape, [](auto& d) { return concat({f({2, 3}, d), f({2, 4}, d)}); }, {"concat", "f32[2,3]", "f32[2,4]"}},
+      {"concat 0-d", C::shape, [](auto& d) { return concat({f({}, d)}); }, {"concat", "f32[]"}},
+      {"take axis", C::shape, [](auto& d) { return take(f({2}, d), i({1}, d), 1); }, {"take", "1"}},
+      {"table rank", C::shape, [](auto& d) { return embedding(f({2}, d), i({1}, d)); }, {"embedding", "f32[2]", "[V, C]"}},
+      {"quantised columns", C::shape, [](auto& d) { return take(q({2, 32}, d), i({1}, d), 1); }, {"take", "q8_0[2,32]", "axis 0"}},
+      {"dynamic length", C::shape, [](auto& d) { return dynamic_slice(f({2}, d), at(d), 0, 3); }, {"dynamic_slice", "3", "f32[2]"}},
+      {"update too long", C::shape, [](auto& d) { return update(f({2}, d), f({3}, d), at(d), 0); }, {"update", "f32[2]", "f32[3]"}},
+      {"axis named twice", C::shape, [](auto& d) { return sum(f({2, 3}, d), {1, -1}); }, {"sum", "f32[2,3]", "twice"}},
+      {"sum axis", C::shape, [](auto& d) { return sum(f({2, 3}, d), {2}); }, {"sum", "2"}},
+      {"max of nothing", C::shape, [](auto& d) { return max(f({0, 2}, d), {0}); }, {"max", "f32[0,2]"}},
+      {"argmax of nothing", C::shape, [](auto& d) { return argmax(f({2, 0}, d)); }, {"argmax", "f32[2,0]"}},
+      {"softmax axis", C::shape, [](auto& d) { return softmax(f({2}, d), 1); }, {"softmax", "1"}},
+      {"norm weight", C::shape, [](auto& d) { return rms_norm(f({2, 3}, d), f({2}, d)); }, {"rms_norm", "f32[2,3]", "f32[2]"}},
+      {"norm bias", C::shape, [](auto& d) { return layer_norm(f({2, 3}, d), f({3}, d), f({1}, d)); }, {"layer_norm", "f32[2,3]", "f32[1]"}},
+      {"targets shape", C::shape, [](auto& d) { return cross_entropy(f({2, 3}, d), i({3}, d)); }, {"cross_entropy", "f32[2,3]", "i32[3]"}},
+      {"rope odd", C::shape, [](auto& d) { return rope(f({2, 3}, d), f({2, 1}, d), f({2, 1}, d), RopePairing::half); }, {"rope", "f32[2,3]", "f32[2,1]"}},
+      {"rope tables", C::shape, [](auto& d) { return rope(f({2, 4}, d), f({3, 2}, d), f({3, 2}, d), RopePairing::half); }, {"rope", "f32[2,4]", "f32[3,2]"}},
+      {"matmul inner", C::shape, [](auto& d) { return matmul(f({2, 3}, d), f({4, 5}, d)); }, {"matmul", "f32[2,3]", "f32[4,5]"}},
+      {"matmul batches", C::shape, [](auto& d) { return matmul(f({2, 1, 3}, d), f({3, 3, 5}, d)); }, {"matmul", "[2", "[3"}},
+      {"matmul 0-d", C::shape, [](auto& d) { return matmul(f({}, d), f({2}, d)); }, {"matmul", "f32[]", "f32[2]"}},
+      {"linear inner", C::shape, [](auto& d) { return linear(f({2, 3}, d), f({5, 4}, d)); }, {"linear", "f32[2,3]", "f32[5,4]"}},
+      {"linear bias", C::shape, [](auto& d) { return linear(f({2, 3}, d), f({5, 3}, d), f({3}, d)); }, {"linear", "f32[5,3]", "f32[3]"}},
+      {"attention rank", C::shape, [](auto& d) { return attention(f({1, 2, 3}, d), f({1, 1, 2, 3}, d), f({1, 1, 2, 3}, d)); }, {"attention", "f32[1,2,3]", "f32[1,1,2,3]"}},
+      {"attention heads (K5)", C::shape, [](auto& d) { return attention(f({1, 3, 1, 4}, d), f({1, 2, 1, 4}, d), f({1, 2, 1, 4}, d)); }, {"attention", "2", "3"}},
+      {"attention no heads (K5)", C::shape, [](auto& d) { return attention(f({1, 3, 1, 4}, d), f({1, 0, 1, 4}, d), f({1, 0, 1, 4}, d)); }, {"attention", "0"}},
+      {"sample rank", C::shape, [](auto& d) { return sample(f({4}, d), SampleSettings(d)); }, {"sample", "f32[4]"}},
+      {"sample of nothing", C::shape, [](auto& d) { return sample(f({1, 0}, d), SampleSettings(d)); }, {"sample", "f32[1,0]"}},
+      {"arange step", C::invalid_argument, [](auto& d) { return arange(0, 3, 0, DType::i32, d); }, {"arange", "step"}},
+      {"too large", C::invalid_argument, [](auto& d) { return f({int64_t(1) << 40, int64_t(1) << 40}, d); }, {"64 bits"}},
+      {"negative size", C::shape, [](auto& d) { return f({-3}, d); }, {"-3"}},
+      {"empty tensor", C::invalid_argument, [](auto& d) { return f({2}, d) + Tensor(); }, {"empty Tensor"}},
+      // devices
+      {"two devices", C::device, [](auto& d) { return f({2}, d) + zeros({2}, DType::f32, Device::open("null:roomy")); }, {"null:roomy"}},
+      {"two devices in matmul", C::device, [](auto& d) { return matmul(f({2, 2}, d), zeros({2, 2}, DType::f32, Device::open("null:roomy"))); }, {"null:roomy"}},
+  };
+  return all;
+}
+
+TEST(OpErrors, CodeAndText) {
+  for (const char* name : {"host", "cpu"}) {
+    const Device d = Device::open(name);
+    for (const Bad& bad : bad_calls()) {
+      try {
+        bad.make(d);
+        ADD_FAILURE() << bad.what << ": no error";
+      } catch (const Error& e) {
+        EXPECT_EQ(to_string(e.code()), std::string(to_string(bad.code))) << bad.what << ": " << e.what();
+        for (const std::string& n : bad.names)
+          EXPECT_NE(std::string(e.what()).find(n), std::string::npos) << bad.what << ": no '" << n << "' in: " << e.what();
+      }
+    }
+  }
+}
+
+TEST(OpErrors, ContextNamesOpDtypesShapesAndDevice) {
+  const Device d = Device::open("cpu");
+  try {
+    f({2, 3}, d) + i({4}, d);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.context().op, "add");
+    EXPECT_EQ(e.context().dtypes, "f32, i32");
+    EXPECT_EQ(e.context().shapes, "[2,3], [4]");
+    EXPECT_EQ(e.context().device, "cpu");
+  }
+}
+
+TEST(OpErrors, ReadingWithTheWrongType) {
+  const Device d = Device::open("cpu");
+  EXPECT_THROW(f({2}, d).to_vector<int32_t>(), Error);
+  EXPECT_THROW(i({2}, d).to_vector<float>(), Error);
+  EXPECT_THROW(f({2}, d).item<float>(), Error);
+  EXPECT_THROW(Tensor::from<float>({1, 2, 3}, {2}, d), Error);
+  EXPECT_THROW(Tensor().shape(), Error);
+}
+
+TEST(OpErrors, MixedFloatsPromote) {
+  const Device d = Device::open("cpu");
+  EXPECT_EQ((f({1}, d) + h({1}, d)).dtype(), DType::f32);
+  EXPECT_EQ((h({1}, d) + zeros({1}, DType::bf16, d)).dtype(), DType::f32);
+  EXPECT_EQ((h({1}, d) * 3.0).dtype(), DType::f16);
+  EXPECT_EQ((i({1}, d) + 2).dtype(), DType::i32);
+  EXPECT_EQ(concat({h({1}, d), f({1}, d)}).dtype(), DType::f32);
+  EXPECT_EQ(matmul(h({1, 2}, d), f({2, 1}, d)).dtype(), DType::f32);
+}
+
+}  // namespace
+}  // namespace tenon
