@@ -6,6 +6,7 @@
 #   release  build with g++ and run the C++ tests
 #   qwen2    small random models against the NumPy oracle, on host and cpu
 #   exact    SmolLM2 against its exact answers, on host and cpu
+#   cli      the command line: options, JSON, pipes, Ctrl-C, bad input
 #   readme   the README's example and commands
 #   install  an outside project against the installed library
 #   clang    build with clang 19
@@ -46,6 +47,8 @@ step_exact() {
   "$python" tools/check_exact.py "$model" --tenon "$tenon" --device host --mode forced --rtol 1e-4 --atol 0 "${part[@]}"
 }
 
+step_cli() { TENON_BIN=$PWD/$tenon python3 tests/apps/test_cli.py; }
+
 step_readme() { tools/fetch_model.sh && python3 tools/check_readme.py; }
 
 step_install() { tools/fetch_model.sh && tools/check_install.sh; }
@@ -63,7 +66,7 @@ if [ $# = 0 ]; then
   steps=(layers tools clang wasm asan)
   [ -z "$all" ] || steps+=(tsan)
   # Last, so that what failed to agree stands near the end.
-  steps+=(release readme install qwen2 exact)
+  steps+=(release cli readme install qwen2 exact)
 fi
 
 failed=()

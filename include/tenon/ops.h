@@ -103,9 +103,21 @@ Tensor update(const Tensor& dst, const Tensor& src, const Scalar& at, int64_t ax
 // --------------------------------------------------------------------------------------------------------- reductions
 // Over the given axes (all when empty), kept with size 1 if keepdims. f16 and bf16 are summed in f32, rounded once.
 Tensor sum(const Tensor& x, std::vector<int64_t> axes = {}, bool keepdims = false);
+Tensor prod(const Tensor& x, std::vector<int64_t> axes = {}, bool keepdims = false);  // likewise; of nothing: 1
 Tensor mean(const Tensor& x, std::vector<int64_t> axes = {}, bool keepdims = false);  // floats; of nothing: NaN
+// Variance and its root, in f32, rounded once: the mean squared distance from the mean, over max(count - correction, 0)
+// elements (correction 1 for the unbiased estimate); over 0 elements NaN. Floats. (`std` of the array API standard.)
+Tensor var(const Tensor& x, std::vector<int64_t> axes = {}, double correction = 0, bool keepdims = false);
+Tensor stddev(const Tensor& x, std::vector<int64_t> axes = {}, double correction = 0, bool keepdims = false);
+// The vector norm over the axes, in f32, rounded once. ord: 2, 1, infinity (largest magnitude), -infinity (smallest),
+// 0 (how many are not 0). Floats. Of nothing: 0, but an error for -infinity.
+Tensor vector_norm(const Tensor& x, std::vector<int64_t> axes = {}, bool keepdims = false, double ord = 2);
 Tensor max(const Tensor& x, std::vector<int64_t> axes = {}, bool keepdims = false);   // NaN wins; of nothing: error
+Tensor min(const Tensor& x, std::vector<int64_t> axes = {}, bool keepdims = false);   // NaN wins; of nothing: error
+Tensor any(const Tensor& x, std::vector<int64_t> axes = {}, bool keepdims = false);   // bool: one is not 0 (NaN is not)
+Tensor all(const Tensor& x, std::vector<int64_t> axes = {}, bool keepdims = false);   // bool: none is 0; of nothing: true
 Tensor argmax(const Tensor& x, int64_t axis = -1, bool keepdims = false);  // i32; first on ties, first NaN wins
+Tensor argmin(const Tensor& x, int64_t axis = -1, bool keepdims = false);  // i32; first on ties, first NaN wins
 Tensor logsumexp(const Tensor& x, int64_t axis = -1, bool keepdims = false);
 // A row that is -inf everywhere gives zeros.
 Tensor softmax(const Tensor& x, int64_t axis = -1);

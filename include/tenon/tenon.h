@@ -5,6 +5,7 @@
 #include "tenon/error.h"
 #include "tenon/llm.h"
 #include "tenon/ops.h"
+#include "tenon/print.h"
 #include "tenon/state.h"
 #include "tenon/tensor.h"
 #include "tenon/version.h"

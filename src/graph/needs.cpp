@@ -8,6 +8,18 @@ void add(std::vector<T>& list, const T& item) {
   if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
 }
 
+bool rests_on_reduction(const Region& r, const Node& n, const IndexMap& at, int64_t size, int& budget) {
+  if (--budget < 0 || !r.depends_on_inner(at)) return false;
+  if (n.kind == Kind::reduce) return element_count(n.shape) >= size;
+  if (n.is_view()) {
+    IndexMap own = at;
+    const auto map = through_view(n, own, r.dims, nullptr);
+    return map && rests_on_reduction(r, *n.inputs[0], *map, size, budget);
+  }
+  if (n.kind != Kind::map && n.kind != Kind::cast) return false;
+  return std::any_of(n.inputs.begin(), n.inputs.end(), [&](const NodeRef& i) { return rests_on_reduction(r, *i, at, size, budget); });
+}
+
 }  // namespace
 
 void Needs::want(const Node* n, bool as_memory) {
@@ -38,6 +50,11 @@ Needs needs(const Region& region, const Node* without) {
   }
   all.operands += int(region.outputs.size());
   return all;
+}
+
+bool cuts_reduction(const Region& region, const Node& n, const IndexMap& at) {
+  int budget = 64;  // nodes looked at
+  return region.has_inner() && (n.kind == Kind::map || n.kind == Kind::cast) && rests_on_reduction(region, n, at, element_count(n.shape), budget);
 }
 
 }  // namespace tenon::graph

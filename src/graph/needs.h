@@ -1,4 +1,5 @@
-// What a region's kernel has to bind, at most: uses that are still open count as what their views may become.
+// What joining a node would ask of a region: what its kernel has to bind, at most (uses that are still open count as
+// what their views may become), and whether it would tear a reduction from its consumers.
 #pragma once
 #include <algorithm>
 #include <utility>
@@ -22,5 +23,9 @@ struct Needs {
 
 // Of a region as it is, its outputs counted as operands only; without what it reads of `without`.
 Needs needs(const Region& region, const Node* without);
+
+// Whether `n`, at `at` of a row region, rests on a reduction that cannot join, as it varies along the row, and that is
+// not smaller: with `n` in memory instead, the two share a region (mean(cross_entropy(..)) is two launches).
+bool cuts_reduction(const Region& region, const Node& n, const IndexMap& at);
 
 }  // namespace tenon::graph

@@ -175,6 +175,7 @@ class PlanBuilder {
       if (r.buffer == to) r.buffer = from;
     a.bytes = 0;
     a.where = PlanBuffer::Where::arena;
+    a.index = -1;  // in no block: no step uses it
   }
 
   void drop_output(int index) {

@@ -181,11 +181,7 @@ class Scheduler {
       if (u.anchor_operand >= 0 || u.gathered) return false;
     }
     if (!options_.fuse) return false;
-    const bool cheap = s.cost <= cheap_limit;
-    if (!cheap)
-      for (Place p : s.places)
-        if (p.region != s.places[0].region) return false;
-    if (s.places.size() > 1 && !cheap) return false;  // wanted at several places of one region
+    if (s.places.size() > 1 && s.cost > cheap_limit) return false;  // it would be computed several times
     for (Place p : s.places)
       if (!fits(*p.region, *n, s) || cuts_reduction(*p.region, *n, p.region->uses[size_t(p.use)].map)) return false;
     if (n->kind == Kind::reduce) return join_reduce(n, s.places[0]);
@@ -206,24 +202,6 @@ class Scheduler {
     }
     return all.operands + all.indices - int(tensors) <= region_max_operands && int(all.scalars.size()) <= region_max_scalars &&
            all.bindings() + int(r.outputs.size()) <= options_.max_bindings && int(r.uses.size()) + 3 < options_.max_instructions;
-  }
-
-  // Whether `n` rests on a reduction that cannot join the row region, as it varies along the row, and that is not smaller:
-  // with `n` in memory instead, the two share a region (mean(cross_entropy(..)) is two launches).
-  bool cuts_reduction(const Region& r, const Node& n, const IndexMap& at) const {
-    int budget = 64;  // nodes looked at
-    return r.has_inner() && (n.kind == Kind::map || n.kind == Kind::cast) && rests_on_reduction(r, n, at, element_count(n.shape), budget);
-  }
-  static bool rests_on_reduction(const Region& r, const Node& n, const IndexMap& at, int64_t size, int& budget) {
-    if (--budget < 0 || !r.depends_on_inner(at)) return false;
-    if (n.kind == Kind::reduce) return element_count(n.shape) >= size;
-    if (n.is_view()) {
-      IndexMap own = at;
-      const auto map = through_view(n, own, r.dims, nullptr);
-      return map && rests_on_reduction(r, *n.inputs[0], *map, size, budget);
-    }
-    if (n.kind != Kind::map && n.kind != Kind::cast) return false;
-    return std::any_of(n.inputs.begin(), n.inputs.end(), [&](const NodeRef& i) { return rests_on_reduction(r, *i, at, size, budget); });
   }
 
   // Whether the run-time scalars that open uses bring (a dynamic slice's position) have a binding left everywhere.

@@ -7,6 +7,29 @@ namespace tenon {
 
 using namespace ops;
 
+namespace {
+
+void require_number(const char* op, const Tensor& x) {
+  if (x.dtype() == DType::bool_ || is_quantised(x.dtype())) fail_dtype(op, {&x}, "needs a number; cast() it first");
+}
+
+// x in the reverse order: the largest becomes the smallest, NaN stays, equal values stay equal.
+Tensor reversed(const Tensor& x) {
+  if (is_float(x.dtype())) return negative(x);
+  return bitwise_xor(x, literal(x, 0) - literal(x, 1));  // all bits, so that no integer overflows
+}
+
+// Whether any element is not 0: the maximum of 0 and 1, which is 0 for no elements.
+Tensor any_of(const char* op, const Tensor& x, bool invert, std::vector<int64_t> axes, bool keepdims) {
+  if (is_quantised(x.dtype())) fail_dtype(op, {&x}, "cast() a quantised tensor first");
+  axes = normalise_axes(op, x, std::move(axes));
+  const Tensor truth = cast(x, DType::bool_);
+  const Tensor found = reduce(ReduceOp::max, cast(invert ? logical_not(truth) : truth, DType::u32), axes, keepdims);
+  return invert ? logical_not(cast(found, DType::bool_)) : cast(found, DType::bool_);
+}
+
+}  // namespace
+
 namespace ops {
 
 std::vector<int64_t> normalise_axes(const char* op, const Tensor& x, std::vector<int64_t> axes) {
@@ -55,21 +78,46 @@ Tensor mean(const Tensor& x, std::vector<int64_t> axes, bool keepdims) {
 
 Tensor max(const Tensor& x, std::vector<int64_t> axes, bool keepdims) {
   axes = normalise_axes("max", x, std::move(axes));
-  if (x.dtype() == DType::bool_ || is_quantised(x.dtype())) fail_dtype("max", {&x}, "needs a number; cast() it first");
+  require_number("max", x);
   if (count_over(x, axes) == 0 && x.rank() > 0) fail_shape("max", {&x}, "the maximum of nothing; an axis that is reduced has size 0");
   return reduce(ReduceOp::max, x, axes, keepdims);
 }
 
-Tensor argmax(const Tensor& x, int64_t axis, bool keepdims) {
-  if (x.dtype() == DType::bool_ || is_quantised(x.dtype())) fail_dtype("argmax", {&x}, "needs a number; cast() it first");
+Tensor min(const Tensor& x, std::vector<int64_t> axes, bool keepdims) {
+  axes = normalise_axes("min", x, std::move(axes));
+  require_number("min", x);
+  if (count_over(x, axes) == 0 && x.rank() > 0) fail_shape("min", {&x}, "the minimum of nothing; an axis that is reduced has size 0");
+  return reversed(reduce(ReduceOp::max, reversed(x), axes, keepdims));
+}
+
+Tensor prod(const Tensor& x, std::vector<int64_t> axes, bool keepdims) {
+  axes = normalise_axes("prod", x, std::move(axes));
+  require_number("prod", x);
+  if (!is_float(x.dtype())) return reduce(ReduceOp::prod, x, axes, keepdims);
+  return cast(reduce(ReduceOp::prod, cast(x, DType::f32), axes, keepdims), x.dtype());
+}
+
+Tensor any(const Tensor& x, std::vector<int64_t> axes, bool keepdims) { return any_of("any", x, false, std::move(axes), keepdims); }
+Tensor all(const Tensor& x, std::vector<int64_t> axes, bool keepdims) { return any_of("all", x, true, std::move(axes), keepdims); }
+
+namespace {
+
+Tensor position_of_largest(const char* op, const Tensor& x, bool reverse, int64_t axis, bool keepdims) {
+  require_number(op, x);
   if (x.rank() == 0) {
-    normalise_axis("argmax", axis, 1);
+    normalise_axis(op, axis, 1);
     return full({}, 0, DType::i32, x.device());
   }
-  const int64_t a = normalise_axis("argmax", axis, x.rank());
-  if (x.dim(a) == 0) fail_shape("argmax", {&x}, cat("axis ", a, " has size 0"));
-  const NodeRef r = graph::cast(graph::reduce(ReduceOp::argmax, node_of(x), {a}), DType::i32);
+  const int64_t a = normalise_axis(op, axis, x.rank());
+  if (x.dim(a) == 0) fail_shape(op, {&x}, cat("axis ", a, " has size 0"));
+  const Tensor keys = reverse ? reversed(x) : x;
+  const NodeRef r = graph::cast(graph::reduce(ReduceOp::argmax, node_of(keys), {a}), DType::i32);
   return keepdims ? keep_dims(to_tensor(r), x, {a}) : to_tensor(r);
 }
+
+}  // namespace
+
+Tensor argmax(const Tensor& x, int64_t axis, bool keepdims) { return position_of_largest("argmax", x, false, axis, keepdims); }
+Tensor argmin(const Tensor& x, int64_t axis, bool keepdims) { return position_of_largest("argmin", x, true, axis, keepdims); }
 
 }  // namespace tenon

@@ -37,6 +37,7 @@ Lane result_lane(ScalarOp op, Lane argument);
 
 enum class ReduceOp : uint8_t {
   sum,     // f32 lanes, fixed order; i32 and u32 wrap. Identity 0
+  prod,    // likewise. Identity 1
   max,     // NaN wins; identity -inf (f32), the smallest value (integers)
   argmax,  // position within the row (u32) of the first maximum; the first NaN wins
 };

@@ -23,6 +23,7 @@ Lane result_lane(ScalarOp op, Lane argument) {
 const char* to_string(ReduceOp op) {
   switch (op) {
     case ReduceOp::sum: return "sum";
+    case ReduceOp::prod: return "prod";
     case ReduceOp::max: return "max";
     case ReduceOp::argmax: return "argmax";
   }

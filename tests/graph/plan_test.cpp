@@ -91,6 +91,13 @@ TEST_P(Plans, SoftmaxOverAnyAxisIsOneLaunch) {
   EXPECT_EQ(launches(softmax(slice(leaf({33, 65}, d), 1, 1, {}, 2))), 1);
 }
 
+TEST_P(Plans, AReductionOverRowResultsKeepsTheRowsTogether) {
+  const Tensor x = leaf({33, 65}, d), targets = leaf({33}, d, DType::i32);
+  EXPECT_EQ(launches(mean(cross_entropy(x, targets))), 2);
+  EXPECT_EQ(launches(sum(logsumexp(x) * 0.3)), 2);
+  EXPECT_EQ(launches(max(cast(mean(x, {1}), DType::f16))), 2);
+}
+
 TEST_P(Plans, AnchorsTakeWhatComesAfter) {
   const Tensor x = leaf({33, 65}, d), w = leaf({65, 17}, d), b = leaf({17}, d), r = leaf({33, 17}, d);
   EXPECT_EQ(launches(gelu(matmul(x, w) + b) + r), 1);

@@ -44,6 +44,19 @@ uint32_t sum_in_order(const std::vector<uint32_t>& x) {
     for (int l = 0; l < half; ++l) total[l] += total[l + half];
   return bits(total[0]);
 }
+uint32_t product_in_order(const std::vector<uint32_t>& x) {
+  float total[16];
+  std::fill(total, total + 16, 1.0f);
+  for (size_t at = 0; at < x.size(); at += block) {
+    float part[16];
+    std::fill(part, part + 16, 1.0f);
+    for (size_t i = at; i < std::min(x.size(), at + size_t(block)); ++i) part[i % 16] *= f32(x[i]);
+    for (int l = 0; l < 16; ++l) total[l] *= part[l];
+  }
+  for (int half : {8, 4, 2, 1})
+    for (int l = 0; l < half; ++l) total[l] *= total[l + half];
+  return bits(total[0]);
+}
 // A number for each lane whose order is that of the lanes; NaN on top.
 double rank(Lane lane, uint32_t x) {
   if (lane == Lane::i32) return double(int32_t(x));
@@ -93,15 +106,32 @@ TEST(ScalarReduce, AgreesWithTheDocumentedOrder) {
           }
 }
 
+TEST(ScalarReduce, ProductsFollowTheDocumentedOrder) {
+  std::mt19937 random(5);
+  for (const LoopTable* table : tables())
+    for (const int64_t n : {1, 2, 15, 16, 17, 100, 1023, 1024, 1025, 3000}) {
+      std::vector<uint32_t> odd, near_one;
+      uint32_t product = 1;
+      for (int64_t i = 0; i < n; ++i) {
+        odd.push_back(uint32_t(random()) | 1u);  // never 0 modulo 2^32
+        product *= odd.back();
+        near_one.push_back(bits((random() % 2 ? -1.0f : 1.0f) * (1 + float(random() % 1000) * 1e-6f - 5e-4f)));
+      }
+      ASSERT_EQ(reduced(*table, ReduceOp::prod, Lane::u32, odd), product) << n;
+      ASSERT_EQ(reduced(*table, ReduceOp::prod, Lane::i32, odd), product) << n;
+      ASSERT_EQ(reduced(*table, ReduceOp::prod, Lane::f32, near_one), product_in_order(near_one)) << n;
+    }
+}
+
 TEST(ScalarReduce, EveryInstructionSetGivesTheSameBits) {
   std::mt19937 random(9);
   for (int round = 0; round < 200; ++round) {
     std::vector<uint32_t> x(1 + random() % 3000);
     for (uint32_t& v : x) v = uint32_t(random());
-    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::argmax})
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::argmax})
       for (const Lane lane : {Lane::f32, Lane::i32, Lane::u32}) {
         if (op == ReduceOp::sum && lane == Lane::f32)
-          for (uint32_t& v : x) v &= 0xbfffffffu;  // finite: which of two NaNs a sum keeps is not promised
+          for (uint32_t& v : x) v &= 0xbfffffffu;  // finite: which of two NaNs a sum keeps is not promised; below 2
         const uint32_t want = reduced(*loop_table(Isa::baseline), op, lane, x);
         for (const LoopTable* table : tables())
           ASSERT_EQ(reduced(*table, op, lane, x), want) << to_string(op) << " lane " << int(lane);
@@ -113,6 +143,7 @@ TEST(ScalarReduce, NothingGivesTheIdentity) {
   for (const LoopTable* table : tables())
     for (const Lane lane : {Lane::f32, Lane::i32, Lane::u32}) {
       EXPECT_EQ(reduced(*table, ReduceOp::sum, lane, {}), 0u);
+      EXPECT_EQ(reduced(*table, ReduceOp::prod, lane, {}), lane == Lane::f32 ? bits(1) : 1u);
       EXPECT_EQ(reduced(*table, ReduceOp::argmax, lane, {}), 0u);
       const uint32_t smallest = lane == Lane::f32 ? 0xff800000u : lane == Lane::i32 ? 0x80000000u : 0u;
       EXPECT_EQ(reduced(*table, ReduceOp::max, lane, {}), smallest);

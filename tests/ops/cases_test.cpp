@@ -34,12 +34,12 @@ const std::vector<Shapes> rows_not_empty{{{3, 5, 7}}, {{33, 65}}, {{1025}}, {{2,
 const std::vector<Shapes> rows_or_0d{{{3, 5, 7}}, {{33, 65}}, {{2, 1025}}, {{}}, {{0, 3}}, {{2, 0}}};
 
 struct Fill {
-  enum class Kind { numbers, wide, positive, special, indices } kind;
+  enum class Kind { numbers, wide, positive, special, indices, near_one, few_ones } kind;
   std::optional<DType> dtype = {};
   int64_t low = 0, high = 0;
 };
 const Fill numbers{Fill::Kind::numbers}, wide{Fill::Kind::wide}, positive{Fill::Kind::positive}, special{Fill::Kind::special},
-    bools{Fill::Kind::numbers, DType::bool_}, f32_numbers{Fill::Kind::numbers, DType::f32};
+    near_one{Fill::Kind::near_one}, few_ones{Fill::Kind::few_ones}, bools{Fill::Kind::numbers, DType::bool_}, f32_numbers{Fill::Kind::numbers, DType::f32};
 Fill indices(int64_t low, int64_t high) { return {Fill::Kind::indices, DType::i32, low, high}; }
 Fill unsigned_indices(int64_t high) { return {Fill::Kind::indices, DType::u32, 0, high}; }
 template <class... F>
@@ -113,7 +113,7 @@ struct Case {
 };
 
 const std::vector<Case>& all_cases() {
-  static const std::vector<Case> all = {
+  static const std::vector<Case> table = {
 #define CASE(op, name, dtypes, shapes, fills, within, expression, reference)                                       \
   {#op, #name, dtypes, shapes, fills, within,                                                                      \
    []([[maybe_unused]] const Tensors& t, [[maybe_unused]] const Device& d, [[maybe_unused]] DType T,               \
@@ -122,7 +122,7 @@ const std::vector<Case>& all_cases() {
 #include "ops/cases.def"
 #undef CASE
   };
-  return all;
+  return table;
 }
 
 // ----------------------------------------------------------------------------------------------------- input values
@@ -145,6 +145,7 @@ double fill_value(const Fill& f, DType t, Source& s) {
   static const double odd_floats[] = {nan, inf, -inf, 0.0, -0.0, 1e-40, -1e-45, 3.4e38, -3.4e38, 65504, 5.97e-8, 1, -1, 88.5, -103, 2147483648.0, -4294967296.0, 0.5};
   static const double odd_i32[] = {-2147483648.0, 2147483647.0, 0, -1, 1, 31, 32, 33, -32, 65536};
   static const double odd_u32[] = {4294967295.0, 2147483648.0, 0, 1, 31, 32, 33, 65536};
+  if (f.kind == Fill::Kind::few_ones) return double(s.word() % 50 == 0);
   if (t == DType::bool_) return double(s.word() >> 31);
   if (f.kind == Fill::Kind::indices) return double(s.between(f.low, f.high));
   const bool odd = f.kind == Fill::Kind::special && s.word() % 3 == 0;
@@ -154,6 +155,7 @@ double fill_value(const Fill& f, DType t, Source& s) {
   switch (f.kind) {
     case Fill::Kind::wide: return s.real(-20, 20);
     case Fill::Kind::positive: return s.real(1e-3, 30);
+    case Fill::Kind::near_one: return (s.word() % 2 ? -1 : 1) * s.real(0.96, 1.04);
     default: return s.real(-2, 2);
   }
 }

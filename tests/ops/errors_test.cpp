@@ -1,6 +1,7 @@
 // The documented errors of each op: the code, and a text that names the op and both operands.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 
 #include "base/cat.h"
@@ -28,7 +29,7 @@ Scalar at(const Device& d) { return Scalar(uint32_t(0), d); }
 
 const std::vector<Bad>& bad_calls() {
   using C = ErrorCode;
-  static const std::vector<Bad> all = {
+  static const std::vector<Bad> table = {
       // dtypes
       {"float with integer", C::dtype, [](auto& d) { return f({2}, d) + i({2}, d); }, {"add", "f32[2]", "i32[2]", "cast"}},
       {"signed with unsigned", C::dtype, [](auto& d) { return i({2}, d) * u({2}, d); }, {"multiply", "i32[2]", "u32[2]"}},
@@ -73,6 +74,14 @@ const std::vector<Bad>& bad_calls() {
       {"sum of bools", C::dtype, [](auto& d) { return sum(b({2}, d)); }, {"sum", "bool[2]", "cast"}},
       {"mean of integers", C::dtype, [](auto& d) { return mean(i({2}, d)); }, {"mean", "i32[2]"}},
       {"max of bools", C::dtype, [](auto& d) { return max(b({2}, d)); }, {"max", "bool[2]"}},
+      {"prod of bools", C::dtype, [](auto& d) { return prod(b({2}, d)); }, {"prod", "bool[2]", "cast"}},
+      {"min of bools", C::dtype, [](auto& d) { return min(b({2}, d)); }, {"min", "bool[2]"}},
+      {"argmin of bools", C::dtype, [](auto& d) { return argmin(b({2}, d)); }, {"argmin", "bool[2]"}},
+      {"var of integers", C::dtype, [](auto& d) { return var(i({2}, d)); }, {"var", "i32[2]", "cast"}},
+      {"stddev of integers", C::dtype, [](auto& d) { return stddev(u({2}, d)); }, {"stddev", "u32[2]"}},
+      {"vector_norm of integers", C::dtype, [](auto& d) { return vector_norm(i({2}, d)); }, {"vector_norm", "i32[2]"}},
+      {"any of quantised", C::dtype, [](auto& d) { return any(q({2, 32}, d)); }, {"any", "q8_0[2,32]", "cast"}},
+      {"all of quantised", C::dtype, [](auto& d) { return all(q({2, 32}, d)); }, {"all", "q8_0[2,32]", "cast"}},
       {"argmax of bools", C::dtype, [](auto& d) { return argmax(b({2}, d)); }, {"argmax", "bool[2]"}},
       {"softmax of integers", C::dtype, [](auto& d) { return softmax(i({2}, d)); }, {"softmax", "i32[2]"}},
       {"log_softmax of integers", C::dtype, [](auto& d) { return log_softmax(i({2}, d)); }, {"log_softmax", "i32[2]"}},
@@ -111,6 +120,14 @@ const std::vector<Bad>& bad_calls() {
       {"axis named twice", C::shape, [](auto& d) { return sum(f({2, 3}, d), {1, -1}); }, {"sum", "f32[2,3]", "twice"}},
       {"sum axis", C::shape, [](auto& d) { return sum(f({2, 3}, d), {2}); }, {"sum", "2"}},
       {"max of nothing", C::shape, [](auto& d) { return max(f({0, 2}, d), {0}); }, {"max", "f32[0,2]"}},
+      {"min of nothing", C::shape, [](auto& d) { return min(f({0, 2}, d), {0}); }, {"min", "f32[0,2]"}},
+      {"argmin of nothing", C::shape, [](auto& d) { return argmin(f({2, 0}, d)); }, {"argmin", "f32[2,0]"}},
+      {"vector_norm of nothing", C::shape, [](auto& d) { return vector_norm(f({0}, d), {}, false, -INFINITY); }, {"vector_norm", "f32[0]"}},
+      {"vector_norm of another order", C::invalid_argument, [](auto& d) { return vector_norm(f({2}, d), {}, false, 3); }, {"vector_norm", "3", "infinity"}},
+      {"var correction", C::invalid_argument, [](auto& d) { return var(f({2}, d), {}, NAN); }, {"var", "correction"}},
+      {"any axis", C::shape, [](auto& d) { return any(f({2}, d), {1}); }, {"any", "1"}},
+      {"all axis twice", C::shape, [](auto& d) { return all(f({2, 2}, d), {1, 1}); }, {"all", "twice"}},
+      {"prod axis", C::shape, [](auto& d) { return prod(f({2}, d), {-2}); }, {"prod", "-2"}},
       {"argmax of nothing", C::shape, [](auto& d) { return argmax(f({2, 0}, d)); }, {"argmax", "f32[2,0]"}},
       {"softmax axis", C::shape, [](auto& d) { return softmax(f({2}, d), 1); }, {"softmax", "1"}},
       {"norm weight", C::shape, [](auto& d) { return rms_norm(f({2, 3}, d), f({2}, d)); }, {"rms_norm", "f32[2,3]", "f32[2]"}},
@@ -136,7 +153,7 @@ const std::vector<Bad>& bad_calls() {
       {"two devices", C::device, [](auto& d) { return f({2}, d) + zeros({2}, DType::f32, Device::open("null:roomy")); }, {"null:roomy"}},
       {"two devices in matmul", C::device, [](auto& d) { return matmul(f({2, 2}, d), zeros({2, 2}, DType::f32, Device::open("null:roomy"))); }, {"null:roomy"}},
   };
-  return all;
+  return table;
 }
 
 TEST(OpErrors, CodeAndText) {

@@ -203,6 +203,43 @@ inline double arg_largest(const Row& r) {
     if (std::isnan(r[i])) return double(i);
   return double(std::max_element(r.begin(), r.end()) - r.begin());
 }
+inline double smallest(const Row& r) {
+  double m = inf;
+  for (double d : r) m = minimum(m, d);
+  return m;
+}
+inline double arg_smallest(const Row& r) {
+  for (size_t i = 0; i < r.size(); ++i)
+    if (std::isnan(r[i])) return double(i);
+  return double(std::min_element(r.begin(), r.end()) - r.begin());
+}
+inline double product(const Row& r) {
+  double p = 1;
+  for (double d : r) p *= d;
+  return p;
+}
+// Modulo 2^32, along the last axis.
+inline Values integer_product(const Values& v) {
+  return fold(v, {-1}, false, [&](const Row& r) {
+    uint32_t p = 1;
+    for (double d : r) p *= uint32_t(int64_t(d));
+    return wrap(v.dtype, int64_t(p));
+  });
+}
+inline double variance(const Row& r, double correction) {
+  const double n = double(r.size()), mean = total(r) / n;
+  double square = 0;
+  for (double d : r) square += (d - mean) * (d - mean);
+  return square / std::max(n - correction, 0.0);
+}
+inline double vector_norm(const Row& r, double ord) {
+  Row magnitudes;
+  double squares = 0, count = 0;
+  for (double d : r) magnitudes.push_back(std::abs(d)), squares += d * d, count += d != 0;
+  if (ord == 2) return std::sqrt(squares);
+  if (ord == 0) return count;
+  return ord == 1 ? total(magnitudes) : ord < 0 ? smallest(magnitudes) : r.empty() ? 0 : largest(magnitudes);
+}
 inline double logsumexp(const Row& r) {
   const double m = largest(r);
   if (std::isinf(m)) return m;

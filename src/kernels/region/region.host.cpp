@@ -77,6 +77,16 @@ double reduce(const Instr& c, const Values& v) {
     for (double x : v) s += x;
     return wrap(c.lane, std::isfinite(s) || c.lane == Lane::f32 ? s : 0);
   }
+  if (c.reduce == ReduceOp::prod && c.lane != Lane::f32) {  // modulo 2^32: a double would lose the low bits
+    uint32_t p = 1;
+    for (double x : v) p *= uint32_t(int64_t(x));
+    return wrap(c.lane, double(p));
+  }
+  if (c.reduce == ReduceOp::prod) {
+    double p = 1;
+    for (double x : v) p *= x;
+    return p;
+  }
   const double lowest = c.arg_lane == Lane::f32 ? -std::numeric_limits<double>::infinity() : c.arg_lane == Lane::i32 ? -2147483648.0 : 0.0;
   double best = lowest;
   size_t at = 0;

@@ -24,10 +24,10 @@ void fill_lanes(uint32_t value, int64_t n, uint32_t* lanes);
 
 // A reduction in progress. The order is fixed: element i of a row goes to lane i mod 16 of its block of up to 1,024
 // elements (blocks start at multiples of 1,024), lanes of blocks are added in block order, starting from +0, and at the
-// end lane l is combined with lane l + 8, then l + 4, l + 2, l + 1. A max over NaN is the NaN 0x7fffffff; +0 is more
+// end lane l is combined with lane l + 8, then l + 4, l + 2, l + 1. A product is made likewise, from 1. A max over NaN is the NaN 0x7fffffff; +0 is more
 // than -0. argmax takes the first of equals, to which zeros of both signs belong.
 struct Reduction {
-  alignas(64) uint32_t value[16];  // sums, or keys that sort as the lanes do
+  alignas(64) uint32_t value[16];  // sums or products, or keys that sort as the lanes do
   alignas(64) uint32_t index[16];  // argmax
   bool empty;
 };

@@ -30,6 +30,7 @@ TENON_LOOP_INLINE uint32_t key_to_lane(Lane lane, int32_t key) {
 
 // As lane bits.
 TENON_LOOP_INLINE uint32_t reduce_identity(ReduceOp op, Lane lane) {
+  if (op == ReduceOp::prod) return lane == Lane::f32 ? bits_of(1.0f) : 1;
   if (op == ReduceOp::sum || lane == Lane::u32) return 0;
   return lane == Lane::f32 ? bits_of(-infinity) : sign_bit;
 }
@@ -53,6 +54,20 @@ void fold_sum(Reduction& r, const uint32_t* x, int64_t n) {
   for (int j = 0; j < vectors; ++j) {
     acc[j] += vector_at<V>(tail.lanes, j);
     set_vector(r.value, j, V(vector_at<V>(r.value, j) + acc[j]));
+  }
+}
+
+template <class V, Lane lane>
+void fold_prod(Reduction& r, const uint32_t* x, int64_t n) {
+  const uint32_t one = reduce_identity(ReduceOp::prod, lane);
+  const Tail ones = tail_of(x, 0, one), tail = tail_of(x + (n & ~int64_t(15)), n & 15, one);
+  V acc[vectors];
+  for (int j = 0; j < vectors; ++j) acc[j] = vector_at<V>(ones.lanes, j);
+  for (int64_t i = 0; i + ways <= n; i += ways)
+    for (int j = 0; j < vectors; ++j) acc[j] *= vector_at<V>(x + i, j);
+  for (int j = 0; j < vectors; ++j) {
+    acc[j] *= vector_at<V>(tail.lanes, j);
+    set_vector(r.value, j, V(vector_at<V>(r.value, j) * acc[j]));
   }
 }
 
@@ -107,6 +122,10 @@ void reduce(ReduceOp op, Lane lane, Reduction& r, const uint32_t* x, int64_t n, 
       if (lane == Lane::f32) fold_sum<VecF>(r, x, n);
       else fold_sum<VecU>(r, x, n);
       break;
+    case ReduceOp::prod:
+      if (lane == Lane::f32) fold_prod<VecF, Lane::f32>(r, x, n);
+      else fold_prod<VecU, Lane::u32>(r, x, n);
+      break;
     case ReduceOp::max:
       if (lane == Lane::f32) fold_max<Lane::f32>(r, x, n);
       if (lane == Lane::i32) fold_max<Lane::i32>(r, x, n);
@@ -123,11 +142,11 @@ void reduce(ReduceOp op, Lane lane, Reduction& r, const uint32_t* x, int64_t n, 
 
 // Lane l is combined with lane l + 8, then l + 4, l + 2, l + 1.
 template <class T>
-uint32_t join_sum(const Reduction& r) {
+uint32_t join(const Reduction& r, bool product) {
   T acc[ways];
   for (int l = 0; l < ways; ++l) acc[l] = lane_as<T>(r.value[l]);
   for (int half = ways / 2; half > 0; half /= 2)
-    for (int l = 0; l < half; ++l) acc[l] = acc[l] + acc[l + half];
+    for (int l = 0; l < half; ++l) acc[l] = product ? acc[l] * acc[l + half] : acc[l] + acc[l + half];
   return lane_of(acc[0]);
 }
 // Of lanes that hold the same key the one that met it first.
@@ -141,7 +160,8 @@ int best_lane(const Reduction& r) {
 }
 
 uint32_t end(ReduceOp op, Lane lane, const Reduction& r) {
-  if (op == ReduceOp::sum) return lane == Lane::f32 ? join_sum<float>(r) : join_sum<uint32_t>(r);
+  const bool product = op == ReduceOp::prod;
+  if (product || op == ReduceOp::sum) return lane == Lane::f32 ? join<float>(r, product) : join<uint32_t>(r, product);
   const int best = best_lane(r);
   if (op == ReduceOp::max) return key_to_lane(lane, int32_t(r.value[best]));
   return r.empty ? 0 : r.index[best];
@@ -151,7 +171,8 @@ void begin(ReduceOp op, Lane lane, Reduction& r) {
   const uint32_t identity = reduce_identity(op, lane);
   // The key of -inf, of the smallest i32, and of 0 as u32.
   const uint32_t lowest = lane == Lane::f32 ? identity ^ top_key : sign_bit;
-  for (int l = 0; l < ways; ++l) r.value[l] = op == ReduceOp::sum ? 0 : lowest;
+  const bool keys = op == ReduceOp::max || op == ReduceOp::argmax;
+  for (int l = 0; l < ways; ++l) r.value[l] = keys ? lowest : identity;
   for (int l = 0; l < ways; ++l) r.index[l] = 0;
   r.empty = true;
 }
