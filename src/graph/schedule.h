@@ -90,4 +90,7 @@ struct ScheduleOptions {
 
 Schedule schedule(std::span<const NodeRef> roots, const ScheduleOptions& options);
 
+// Puts the regions into an order that can run (part of schedule()).
+void sort_regions(Schedule& schedule);
+
 }  // namespace tenon::graph
