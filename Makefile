@@ -20,7 +20,9 @@ build:
 	@tools/build.sh release $(JOBS)
 
 run: export TENON_PROMPT = $(PROMPT)
-run: build
+run:
+	@tools/setup.sh build
+	@tools/build.sh release $(JOBS) tenon_cli
 	@tools/fetch_model.sh
 	@printf '> %s\n' "$$TENON_PROMPT"
 	@build/release/tenon run $(MODEL) -p "$$TENON_PROMPT"
