@@ -1,6 +1,7 @@
 // Devices: where tensors live and ops run.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,6 +45,9 @@ class Device {
   const std::string& name() const;
   const std::string& description() const;
   Counters counters() const;
+  // Launches by kernel name since the device was opened or the census was reset.
+  std::map<std::string, int64_t> census() const;
+  void reset_census() const;
   int64_t memory_bytes() const;       // held now
   int64_t peak_memory_bytes() const;  // most ever held
   void synchronize() const;           // waits until all submitted work is done

@@ -67,6 +67,16 @@ Counters Device::counters() const {
   RecursiveLock lock(context_->mutex());
   return context_->counters();
 }
+std::map<std::string, int64_t> Device::census() const {
+  RecursiveLock lock(context_->mutex());
+  std::map<std::string, int64_t> by_name;
+  for (const auto& [kernel, launches] : context_->census()) by_name[kernel->name] += launches;
+  return by_name;
+}
+void Device::reset_census() const {
+  RecursiveLock lock(context_->mutex());
+  context_->census().clear();
+}
 int64_t Device::memory_bytes() const {
   RecursiveLock lock(context_->mutex());
   return context_->pool().held();

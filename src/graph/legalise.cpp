@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "graph/lower.h"
+#include "graph/mode.h"
 #include "graph/plan_builder.h"
 
 namespace tenon::graph {
@@ -20,9 +21,22 @@ NodeRef with_inputs(const Node& n, std::vector<NodeRef> inputs) {
   std::string dtypes;
   for (int i = 0; i < n.anchor->tensors; ++i) dtypes += cat(i ? ", " : "", to_string(n.inputs[size_t(i)]->dtype));
   throw Error(ErrorCode::unsupported,
-              cat(n.anchor->family, " on ", dtypes, " has no kernel on device ", backend.name(),
+              cat(n.anchor->family, " on ", dtypes, " has no kernel that fits device ", backend.name(),
                   " and no composition; move the inputs to another device with to(device)"),
               {.op = n.anchor->family, .dtypes = dtypes, .device = backend.name()});
+}
+
+// Whether one launch can bind its operands, its result and the plan's scalars.
+bool fits(const Limits& limits, const Node& n) {
+  const int tensors = n.anchor->tensors, scalars = int(n.inputs.size()) > tensors;
+  return tensors + 1 + scalars <= limits.max_bindings;
+}
+
+// Whether the anchor stays and gets a kernel of the device's.
+bool stays(Backend& backend, const Node& n) {
+  const bool compose = lower_mode() == LowerMode::composed && !backend.limits().one_way;
+  if (!fits(backend.limits(), n)) return false;
+  return !(compose && n.anchor->compose) && backend.kernel(anchor_desc(n), kernel_choice());
 }
 
 // One pass over the graph; true when something was replaced.
@@ -37,7 +51,7 @@ bool replace_once(Backend& backend, std::vector<NodeRef>& roots) {
       inputs.push_back(it == replaced.end() ? i : it->second);
     }
     NodeRef now = changed ? with_inputs(*n, std::move(inputs)) : NodeRef(n);
-    if (now->kind == Kind::anchor && !backend.kernel(anchor_desc(*now))) {
+    if (now->kind == Kind::anchor && !stays(backend, *now)) {
       if (!now->anchor->compose) no_kernel(backend, *now);
       now = now->anchor->compose(*now);
       changed = true;

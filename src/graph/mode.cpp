@@ -4,6 +4,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/cat.h"
+#include "tenon/error.h"
+
 namespace tenon::graph {
 namespace {
 
@@ -15,9 +18,27 @@ std::atomic<bool>& fusion() {
   return enabled;
 }
 
+std::atomic<LowerMode>& mode() {
+  static std::atomic<LowerMode> value = lower_mode_from(std::getenv("TENON_LOWER"));
+  return value;
+}
+
 }  // namespace
 
 bool fusion_enabled() { return fusion().load(); }
 void set_fusion(bool enabled) { fusion().store(enabled); }
+
+LowerMode lower_mode() { return mode().load(); }
+void set_lower_mode(LowerMode value) { mode().store(value); }
+
+LowerMode lower_mode_from(const char* word) {
+  const std::string_view w = word ? word : "";
+  if (w.empty() || w == "tuned") return LowerMode::tuned;
+  if (w == "generated") return LowerMode::generated;
+  if (w == "composed") return LowerMode::composed;
+  throw Error(ErrorCode::invalid_argument, cat("TENON_LOWER is '", w, "'; it may be tuned, generated or composed"));
+}
+
+KernelChoice kernel_choice() { return lower_mode() == LowerMode::generated ? KernelChoice::plain : KernelChoice::best; }
 
 }  // namespace tenon::graph

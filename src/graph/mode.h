@@ -1,5 +1,6 @@
 // Process-wide modes of planning, for tests and for finding bugs. A mode is part of every plan's key.
 #pragma once
+#include "runtime/backend.h"
 
 namespace tenon::graph {
 
@@ -7,5 +8,19 @@ namespace tenon::graph {
 // its own, and its values must be the same bit for bit.
 bool fusion_enabled();
 void set_fusion(bool enabled);
+
+// Where the ladder of lowering stops: TENON_LOWER=tuned|generated|composed. A device whose limits say `one_way` has none.
+enum class LowerMode {
+  tuned,      // the default: the best kernel that a device has
+  generated,  // only kernels that share no code with tuned ones
+  composed,   // every anchor that has a composition is replaced by it
+};
+// Throws Error(invalid_argument), naming the three, when the environment holds another word.
+LowerMode lower_mode();
+void set_lower_mode(LowerMode mode);
+// What a word means; null or empty is the default. Throws as lower_mode() does.
+LowerMode lower_mode_from(const char* word);
+// What backends are asked for in this mode.
+KernelChoice kernel_choice();
 
 }  // namespace tenon::graph

@@ -188,6 +188,12 @@ NodeRef gather(NodeRef x, NodeRef index, int axis) {
   return make_node(Kind::gather, dtype, std::move(shape), {std::move(x), std::move(index)}, {axis});
 }
 
+NodeRef gather_along(NodeRef x, NodeRef index, int axis) {
+  const DType dtype = x->dtype;
+  Shape shape = index->shape;
+  return make_node(Kind::gather, dtype, std::move(shape), {std::move(x), std::move(index)}, {axis, 1});
+}
+
 NodeRef concat(std::vector<NodeRef> parts, int axis) {
   Shape shape = parts.at(0)->shape;
   shape[size_t(axis)] = 0;

@@ -34,7 +34,8 @@ enum class Kind : uint8_t {
   expand,         // axes of size 1 repeated; same rank
   dynamic_slice,  // part of an axis from a run-time scalar, clamped; ints: {axis}; inputs: x, scalar
   reduce,         // ints: axes, ascending; they are dropped from the shape
-  gather,         // out[.., i.., ..] = x[.., index[i..], ..]; ints: {axis}; inputs: x, index
+  gather,         // out[.., i.., ..] = x[.., index[i..], ..]; ints: {axis}; inputs: x, index. ints: {axis, 1}: along the
+                  // axis only, out[i..] = x[.., index[i..], ..] with x's other coordinates from i (0 where its size is 1)
   concat,         // ints: {axis}
   update,         // dst with src at a run-time position; ints: {axis}; inputs: dst, src, scalar
   anchor,         // an op with kernels of its own; see Anchor
@@ -106,6 +107,7 @@ NodeRef expand(NodeRef x, Shape shape);
 NodeRef dynamic_slice(NodeRef x, NodeRef at, int axis, int64_t length);
 NodeRef reduce(ReduceOp op, NodeRef x, std::vector<int64_t> axes);
 NodeRef gather(NodeRef x, NodeRef index, int axis);
+NodeRef gather_along(NodeRef x, NodeRef index, int axis);  // as many axes; the result has the index's shape
 NodeRef concat(std::vector<NodeRef> parts, int axis);
 NodeRef update(NodeRef dst, NodeRef src, NodeRef at, int axis);
 NodeRef anchor(const Anchor& op, DType dtype, Shape shape, std::vector<NodeRef> inputs, std::vector<int64_t> ints = {});

@@ -90,7 +90,7 @@ class PlanBuilder {
     s.desc = std::move(l.desc);
     s.params = l.params;
     s.scalars = l.scalars;
-    s.kernel = device_.backend().kernel(s.desc);
+    s.kernel = device_.backend().kernel(s.desc, kernel_choice());
     if (!s.kernel)
       throw Error(ErrorCode::unsupported, cat("device ", device_.backend().name(), " has no kernel for ", kernel_name(s.desc)),
                   {.op = s.desc.family, .device = device_.backend().name()});
@@ -282,7 +282,7 @@ std::shared_ptr<const Plan> build_plan(const std::shared_ptr<DeviceContext>& dev
 
 std::vector<uint64_t> plan_key(std::span<const NodeRef> roots, const PlanInputs& inputs,
                                const std::unordered_set<const Node*>& donated) {
-  std::vector<uint64_t> key{fusion_enabled()};
+  std::vector<uint64_t> key{uint64_t(fusion_enabled()) | uint64_t(lower_mode()) << 8};
   std::unordered_map<const Node*, uint64_t> number;
   std::unordered_map<const Storage*, uint64_t> storages;
   for (const Node* n : inputs.order) {

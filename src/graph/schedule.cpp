@@ -144,6 +144,7 @@ class Scheduler {
     u.state = Use::State::computed;
     u.args = {equal};
     u.alias = true;
+    u.map = r.uses[size_t(equal)].map;  // where `node` is read, so that a later search finds the right value
   }
 
   // An anchor's operand keeps its own axes; it only changes the node that it is read from.
@@ -190,6 +191,14 @@ class Scheduler {
     return true;
   }
 
+  // Whether an element-wise node's input is one of the region's values already, at the node's own place.
+  static bool wanted_at(const Region& r, const Node& n, const Node* input, const IndexMap& map) {
+    if (n.kind != Kind::map && n.kind != Kind::cast) return false;
+    return std::any_of(r.uses.begin(), r.uses.end(), [&](const Use& u) {
+      return u.node == input && u.anchor_operand < 0 && !u.gathered && u.map == map;
+    });
+  }
+
   // Operands and instructions if `n` were replaced by its inputs, at each of its places.
   bool fits(const Region& r, const Node& n, const NodeState& s) {
     Needs all = needs(r, &n);
@@ -197,7 +206,8 @@ class Scheduler {
     for (Place p : s.places) {
       if (p.region != &r) continue;
       for (size_t i = 0; i < n.inputs.size(); ++i)
-        all.want(n.inputs[i].get(), i < tensors || (n.kind == Kind::gather && i == 0));
+        if (!wanted_at(r, n, n.inputs[i].get(), r.uses[size_t(p.use)].map))
+          all.want(n.inputs[i].get(), i < tensors || (n.kind == Kind::gather && i == 0));
       if (n.kind == Kind::random_bits) ++all.indices;
     }
     return all.operands + all.indices - int(tensors) <= region_max_operands && int(all.scalars.size()) <= region_max_scalars &&
@@ -234,7 +244,7 @@ class Scheduler {
       case Kind::random_bits:
         for (const NodeRef& i : n->inputs) args.push_back(want(r, i.get(), IndexMap()));
         break;
-      case Kind::gather: args = expand_gather(r, use); break;
+      case Kind::gather: args = n->ints.size() > 1 ? expand_gather_along(r, use) : expand_gather(r, use); break;
       default: TENON_CHECK(is_free(*n), "cannot expand ", to_string(n->kind));
     }
     r.uses[size_t(use)].args = std::move(args);
@@ -242,10 +252,9 @@ class Scheduler {
 
   std::vector<int> expand_gather(Region& r, int use) {
     Node* n = r.uses[size_t(use)].node;
-    Node* x = n->inputs[0].get();
-    Node* index = n->inputs[1].get();
+    const Node* x = n->inputs[0].get();
     const IndexMap map = r.uses[size_t(use)].map;
-    const size_t axis = size_t(n->ints[0]), index_rank = index->shape.size();
+    const size_t axis = size_t(n->ints[0]), index_rank = n->inputs[1]->shape.size();
     IndexMap at_index, at_x;
     for (size_t d = 0; d < index_rank; ++d) {
       at_index.coef.push_back(map.coef[axis + d]);
@@ -263,12 +272,32 @@ class Scheduler {
       target.dynamic = map.dynamic;
       target.dynamic->axis = of_index ? d - int(axis) : (d < int(axis) ? d : d - int(index_rank) + 1);
     }
-    const int index_use = want(r, index, at_index);
+    return gather_uses(r, *n, at_index, std::move(at_x));
+  }
+
+  // The index has the result's own coordinates, and so has x but for the gathered axis and axes of size 1.
+  std::vector<int> expand_gather_along(Region& r, int use) {
+    Node* n = r.uses[size_t(use)].node;
+    const Shape& from = n->inputs[0]->shape;
+    const IndexMap map = r.uses[size_t(use)].map;
+    IndexMap at_x = map;
+    for (size_t d = 0; d < from.size(); ++d) {
+      if (d != size_t(n->ints[0]) && from[d] != 1) continue;
+      at_x.coef[d].assign(r.dims.size(), 0);
+      at_x.offset[d] = 0;
+      if (at_x.dynamic && at_x.dynamic->axis == int(d)) at_x.dynamic.reset();
+    }
+    return gather_uses(r, *n, map, std::move(at_x));
+  }
+
+  std::vector<int> gather_uses(Region& r, const Node& n, const IndexMap& at_index, IndexMap at_x) {
+    Node* x = n.inputs[0].get();
+    const int index_use = want(r, n.inputs[1].get(), at_index);
     Use base;
     base.node = x;
     base.map = std::move(at_x);
     base.gathered = true;
-    base.gather_axis = int(axis);
+    base.gather_axis = int(n.ints[0]);
     r.uses.push_back(std::move(base));
     const int base_use = int(r.uses.size()) - 1;
     states_[x].places.push_back({&r, base_use});

@@ -3,9 +3,13 @@
 #include <vector>
 
 #include "kernels/attention/attention.cpu.h"
+#include "kernels/attention/attention_plain.cpu.h"
 #include "kernels/matmul/matmul.cpu.h"
 #include "kernels/matmul/matmul.host.h"
+#include "kernels/matmul/matmul_plain.cpu.h"
 #include "kernels/quant_matmul/quant_matmul.cpu.h"
+#include "kernels/quant_matmul/quant_matmul_plain.cpu.h"
+#include "kernels/region/plain.cpu.h"
 #include "kernels/region/region.cpu.h"
 #include "kernels/region/region.host.h"
 #include "kernels/sample/sample.cpu.h"
@@ -22,7 +26,9 @@ Rows cpu_rows() {
   append(rows, cpu::matmul_kernels());
   append(rows, cpu::quant_matmul_kernels());
   append(rows, cpu::attention_kernels());
-  rows.push_back(sample_kernel);
+  for (const NativeKernel& k : {cpu::plain_map_kernel, cpu::plain_row_kernel, cpu::matmul_plain_kernel,
+                                cpu::quant_matmul_plain_kernel, cpu::attention_plain_kernel, sample_kernel})
+    rows.push_back(k);
   return rows;
 }
 
@@ -38,9 +44,9 @@ std::span<const NativeKernel> native_kernels(const char* target) {
   return {};
 }
 
-const NativeKernel* find_native_kernel(std::string_view target, const KernelDesc& desc) {
+const NativeKernel* find_native_kernel(std::string_view target, const KernelDesc& desc, KernelChoice choice) {
   for (const NativeKernel& kernel : native_kernels(std::string(target).c_str()))
-    if (desc.family == kernel.family && kernel.applies(desc)) return &kernel;
+    if (desc.family == kernel.family && (kernel.plain || choice == KernelChoice::best) && kernel.applies(desc)) return &kernel;
   return nullptr;
 }
 

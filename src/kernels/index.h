@@ -4,14 +4,16 @@
 #include <span>
 #include <string_view>
 
-#include "runtime/kernel.h"
+#include "runtime/backend.h"
 
 namespace tenon {
 
 // All rows of a target ("cpu", "host"); empty for any other name.
 std::span<const NativeKernel> native_kernels(const char* target);
 
-// The first row of that target whose family is the description's and that applies to it, or null.
-const NativeKernel* find_native_kernel(std::string_view target, const KernelDesc& desc);
+// The first row of that target whose family is the description's and that applies to it, or null; `plain` skips the
+// tuned rows.
+const NativeKernel* find_native_kernel(std::string_view target, const KernelDesc& desc,
+                                       KernelChoice choice = KernelChoice::best);
 
 }  // namespace tenon

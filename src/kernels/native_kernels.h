@@ -13,6 +13,7 @@ namespace tenon {
 struct ReadyKernel : BackendKernel {
   const NativeKernel* code = nullptr;
   KernelDesc desc;
+  KernelChoice choice = KernelChoice::best;
   std::shared_ptr<const void> prepared;
 };
 
@@ -20,7 +21,7 @@ class NativeKernels {
  public:
   explicit NativeKernels(std::string target) : target_(std::move(target)) {}
   // Null when the target has no row for the description. Thread-safe; the kernel lives as long as this.
-  const ReadyKernel* find(const KernelDesc& desc);
+  const ReadyKernel* find(const KernelDesc& desc, KernelChoice choice);
 
  private:
   std::string target_;

@@ -55,11 +55,17 @@ Tensor greater_equal(const Tensor& a, const Tensor& b) { return compare("greater
 
 Tensor logical_and(const Tensor& a, const Tensor& b) { return logic("logical_and", ScalarOp::bit_and, a, b); }
 Tensor logical_or(const Tensor& a, const Tensor& b) { return logic("logical_or", ScalarOp::bit_or, a, b); }
+Tensor logical_xor(const Tensor& a, const Tensor& b) { return logic("logical_xor", ScalarOp::bit_xor, a, b); }
 Tensor logical_not(const Tensor& x) { return logic("logical_not", ScalarOp::bit_xor, x, literal(x, 1)); }
 
 Tensor bitwise_and(const Tensor& a, const Tensor& b) { return bits("bitwise_and", ScalarOp::bit_and, a, b); }
 Tensor bitwise_or(const Tensor& a, const Tensor& b) { return bits("bitwise_or", ScalarOp::bit_or, a, b); }
 Tensor bitwise_xor(const Tensor& a, const Tensor& b) { return bits("bitwise_xor", ScalarOp::bit_xor, a, b); }
+Tensor bitwise_invert(const Tensor& x) {
+  if (x.dtype() == DType::bool_) return logical_not(x);
+  if (!is_integer(x.dtype())) fail_dtype("bitwise_invert", {&x}, "needs i32, u32 or bool; cast() first");
+  return bits("bitwise_invert", ScalarOp::bit_xor, x, literal(x, x.dtype() == DType::u32 ? 4294967295.0 : -1.0));
+}
 Tensor bitwise_left_shift(const Tensor& a, const Tensor& b) {
   return bits("bitwise_left_shift", ScalarOp::shift_left, a, b);
 }

@@ -32,6 +32,7 @@ struct Limits {
   int64_t view_alignment = 4;                     // of a binding's byte offset
   int max_instructions = 256;                     // scalar program of one kernel
   bool fuses = true;                              // false: each node is a launch of its own (the reference)
+  bool one_way = false;                           // true: TENON_LOWER changes nothing here (the reference)
 };
 
 struct BoundView {
@@ -44,6 +45,12 @@ struct BoundView {
 struct BackendKernel {
   std::string name;
   virtual ~BackendKernel() = default;
+};
+
+// Which of the kernels that a device has for a description.
+enum class KernelChoice : uint8_t {
+  best,
+  plain,  // one that shares no code with tuned kernels; where a device has one kind only, that
 };
 
 class Backend {
@@ -65,7 +72,7 @@ class Backend {
 
   // The kernel for a description, made or found; null when this backend has none, and lowering goes on to the
   // composition. Thread-safe.
-  virtual const BackendKernel* kernel(const KernelDesc& desc) = 0;
+  virtual const BackendKernel* kernel(const KernelDesc& desc, KernelChoice choice) = 0;
   virtual Grid grid(const BackendKernel& kernel, const Params& params) const = 0;
   // One view per buffer operand, in order. `params` and `scalars` must stay until the ticket has passed.
   virtual void dispatch(const BackendKernel& kernel, std::span<const BoundView> views, const Params& params,

@@ -78,6 +78,8 @@ class DeviceContext : public std::enable_shared_from_this<DeviceContext> {
   // All of these need the lock.
   Pool& pool() { return *pool_; }
   Counters& counters() { return counters_; }
+  // Launches of each kernel.
+  std::unordered_map<const BackendKernel*, int64_t>& census() { return census_; }
   // Keeps `what` alive until the queue has passed `ticket`.
   void keep_until(Backend::Ticket ticket, std::shared_ptr<const void> what);
   void release_passed();
@@ -88,6 +90,7 @@ class DeviceContext : public std::enable_shared_from_this<DeviceContext> {
   std::unique_ptr<Backend> backend_;
   RecursiveMutex mutex_;
   Counters counters_;
+  std::unordered_map<const BackendKernel*, int64_t> census_;
   std::unique_ptr<Pool> pool_;
   std::vector<std::pair<Backend::Ticket, std::shared_ptr<const void>>> kept_;
   std::shared_ptr<void> attachment_;

@@ -78,6 +78,7 @@ Execution execute(const std::shared_ptr<DeviceContext>& device, const std::share
     }
     backend.dispatch(*step.kernel, views, step.params, {scalar_block, 0, Access::in}, step.grid);
     ++device->counters().launches;
+    ++device->census()[step.kernel];
   }
   result.ticket = backend.submit();
   device->keep_until(result.ticket, plan);

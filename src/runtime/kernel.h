@@ -144,16 +144,19 @@ struct QuantMatmulParams {
   I64 m, n, k;
   I64 x_row;  // x: column stride 1
 };
-// q: [B,H,T,D], k: [B,G,S,D], v: [B,G,S,D] by strides (elements; that of D is 1); out: [B,H,T,D] dense by strides too.
+// q: [B,H,T,D], k: [B,G,S,D], v: [B,G,S,D] by strides (elements; that of D is 1), then the mask and the bias if there
+// are; out: [B,H,T,D] dense. The score of a query and a key is scale * (q . k), then cap * tanh(score / cap), then plus
+// the bias.
 struct AttentionParams {
   I64 b, h, g, t, s, d;
   I64 q_b, q_h, q_t;
   I64 k_b, k_g, k_s;
   I64 v_b, v_g, v_s;
-  I64 out_b, out_h, out_t;
-  float scale = 1;
+  I64 mask[4], bias[4];             // strides over [B,H,T,S], 0 where broadcast
+  I64 window;                       // a query sees keys s with position - window < s <= position
+  float scale = 1, soft_cap = 0;
   uint32_t kv_len_slot = no_slot;   // run-time scalar: keys that are valid; absent: S
-  uint32_t q_start_slot = no_slot;  // run-time scalar: position of query 0 (causal); absent: kv_len - T
+  uint32_t q_start_slot = no_slot;  // run-time scalar: position of query 0 (causal, window); absent: kv_len - T
 };
 // logits: [N, V] dense f32 in, tokens: u32 [N] out. Slots of run-time scalars; see ops.h, sample().
 struct SampleParams {
@@ -198,6 +201,7 @@ struct NativeKernel {
   std::shared_ptr<const void> (*prepare)(const KernelDesc&);  // null: nothing to prepare
   // Runs one group. Groups run in any order on any thread; the result must not depend on either. Never throws.
   void (*run)(const KernelArgs&, int64_t group, std::byte* scratch);
+  bool plain = false;  // shares no code with tuned kernels: the direct loops that TENON_LOWER=generated asks for
 };
 
 }  // namespace tenon

@@ -2,12 +2,14 @@
 // limits of others.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "base/cat.h"
 #include "graph/evaluate.h"
 #include "graph/handles.h"
 #include "graph/mode.h"
+#include "support/lowering.h"
 #include "tenon/tenon.h"
 
 namespace tenon {
@@ -37,6 +39,7 @@ Tensor counting(Shape shape, const Device& d) {
 class Plans : public ::testing::TestWithParam<const char*> {
  protected:
   Device d = Device::open(GetParam());
+  modes::InLowerMode tuned{modes::LowerMode::tuned};  // launches are counted: no other mode's
 };
 INSTANTIATE_TEST_SUITE_P(Devices, Plans, ::testing::Values("cpu", "null:roomy", "null:webgpu"), [](const auto& p) {
   std::string name = p.param;
@@ -51,6 +54,11 @@ struct Row {
   const char* name;
   F f;
 };
+CrossEntropyOptions per_row() {
+  CrossEntropyOptions o;
+  o.reduction = Reduction::none;
+  return o;
+}
 std::vector<Row> row_ops(const Device& d, int64_t rows, int64_t columns) {
   const Tensor w = leaf({columns}, d), b = leaf({columns}, d), targets = leaf({rows}, d, DType::i32);
   return {{"softmax", [](const Tensor& x) { return softmax(x); }},
@@ -58,7 +66,20 @@ std::vector<Row> row_ops(const Device& d, int64_t rows, int64_t columns) {
           {"logsumexp", [](const Tensor& x) { return logsumexp(x); }},
           {"layer_norm", [=](const Tensor& x) { return layer_norm(x, w, b); }},
           {"rms_norm", [=](const Tensor& x) { return rms_norm(x, w); }},
-          {"cross_entropy", [=](const Tensor& x) { return cross_entropy(x, targets); }}};
+          {"group_norm", [=](const Tensor& x) { return group_norm(x, x.dim(1) % 2 == 0 ? 2 : 1, w, b); }},
+          {"var", [](const Tensor& x) { return var(x, {-1}, 1); }},
+          {"vector_norm", [](const Tensor& x) { return vector_norm(x, {-1}); }},
+          {"cross_entropy", [=](const Tensor& x) { return cross_entropy(x, targets, per_row()); }},
+          {"cross_entropy with weights", [=](const Tensor& x) {
+             CrossEntropyOptions o = per_row();
+             o.weight = w;
+             return cross_entropy(x, targets, o);
+           }},
+          {"cross_entropy with smoothing", [=](const Tensor& x) {
+             CrossEntropyOptions o = per_row();
+             o.label_smoothing = 0.1;
+             return cross_entropy(x, targets, o);
+           }}};
 }
 
 TEST_P(Plans, RowOpsAreOneLaunch) {
@@ -91,9 +112,16 @@ TEST_P(Plans, SoftmaxOverAnyAxisIsOneLaunch) {
   EXPECT_EQ(launches(softmax(slice(leaf({33, 65}, d), 1, 1, {}, 2))), 1);
 }
 
+TEST_P(Plans, CrossEntropyWithEverythingIsTwoLaunches) {
+  CrossEntropyOptions o = per_row();
+  o.weight = leaf({64}, d);
+  o.label_smoothing = 0.1;
+  EXPECT_LE(launches(cross_entropy(leaf({4, 64}, d), leaf({4}, d, DType::i32), o)), 2);
+}
+
 TEST_P(Plans, AReductionOverRowResultsKeepsTheRowsTogether) {
   const Tensor x = leaf({33, 65}, d), targets = leaf({33}, d, DType::i32);
-  EXPECT_EQ(launches(mean(cross_entropy(x, targets))), 2);
+  EXPECT_EQ(launches(mean(cross_entropy(x, targets, per_row()))), 2);
   EXPECT_EQ(launches(sum(logsumexp(x) * 0.3)), 2);
   EXPECT_EQ(launches(max(cast(mean(x, {1}), DType::f16))), 2);
 }
@@ -104,6 +132,63 @@ TEST_P(Plans, AnchorsTakeWhatComesAfter) {
   EXPECT_EQ(launches(linear(x, leaf({17, 65}, d), b)), 1);
   EXPECT_EQ(launches(cast(silu(linear(x, leaf({17, 65}, d))), DType::f16)), 1);
   EXPECT_EQ(launches(matmul(transpose(leaf({65, 33}, d)), w)), 1);
+  // Over two axes, with two axes of features.
+  const Tensor heads = leaf({3, 5, 4, 8}, d), to = leaf({4, 8, 2, 6}, d), to_bias = leaf({2, 6}, d);
+  EXPECT_EQ(launches(gelu(linear_general(heads, to, {-2, -1}, to_bias))), 1);
+}
+
+// What attention can be asked for; heads are read where a projection left them.
+std::vector<std::pair<const char*, AttentionOptions>> attention_options(const Device& d, int64_t T, int64_t S) {
+  std::vector<std::pair<const char*, AttentionOptions>> all{{"plain", {}}};
+  const auto add = [&](const char* name, const std::function<void(AttentionOptions&)>& set) {
+    AttentionOptions o;
+    set(o);
+    all.push_back({name, o});
+  };
+  const auto cache = [&](AttentionOptions& o) { o.causal = true, o.kv_len = Scalar(uint32_t(1), d), o.q_start = Scalar(uint32_t(0), d); };
+  const auto mask = [&](AttentionOptions& o) { o.mask = leaf({T, S}, d, DType::bool_); };
+  const auto bias = [&](AttentionOptions& o) { o.bias = leaf({4, 1, S}, d, DType::f16); };
+  add("cache", cache);
+  add("window", [](auto& o) { o.window = 3; });
+  add("soft cap", [](auto& o) { o.soft_cap = 30; });
+  add("mask", mask);
+  add("bias", bias);
+  add("everything", [&](auto& o) { cache(o), mask(o), bias(o), o.window = 3, o.soft_cap = 30; });
+  return all;
+}
+Tensor attention_over(const Device& d, int64_t T, const AttentionOptions& o) {
+  const Tensor q = permute(reshape(leaf({T, 64}, d), {1, T, 4, 16}), {0, 2, 1, 3});
+  return attention(q, leaf({1, 2, 9, 16}, d, DType::f16), leaf({1, 2, 9, 16}, d, DType::f16), o);
+}
+
+TEST_P(Plans, AttentionIsOneLaunchWithAnyOption) {
+  for (int64_t T : {1, 5})
+    for (const auto& [name, o] : attention_options(d, T, 9)) {
+      EXPECT_EQ(launches(attention_over(d, T, o)), 1) << name;
+      EXPECT_EQ(launches(cast(attention_over(d, T, o) * 0.5, DType::f16)), 1) << name;
+    }
+}
+
+TEST_P(Plans, EinsumIsOneMatmulPerPair) {
+  EXPECT_EQ(launches(einsum("ij,jk->ik", {leaf({3, 5}, d), leaf({5, 7}, d)})), 1);
+  EXPECT_EQ(launches(einsum("bhtd,bhsd->bhts", {leaf({2, 3, 5, 8}, d), leaf({2, 3, 7, 8}, d)})), 1);
+  EXPECT_EQ(launches(einsum("ij,jk,kl->il", {leaf({3, 5}, d), leaf({5, 7}, d), leaf({7, 2}, d)})), 2);
+  EXPECT_EQ(launches(einsum("ii->", {leaf({5, 5}, d)})), 1);
+  EXPECT_EQ(launches(einsum("i,j->ij", {leaf({5}, d), leaf({7}, d)})), 1);
+  const Qkv p = qkv_projection(leaf({2, 9, 32}, d), leaf({64, 32}, d), 4, 2, leaf({64}, d));
+  EXPECT_EQ(launches(attention(p.q, p.k, p.v)), 2);
+}
+
+TEST_P(Plans, MovesAreReadThroughViews) {
+  const Tensor x = leaf({6, 8}, d);
+  for (const Tensor& v : {split(x, 4, 1)[1], meshgrid({leaf({3}, d), leaf({5}, d)})[0]}) EXPECT_EQ(launches(v), 0);
+  EXPECT_EQ(launches(diagonal(x, 1) * 2), 1);
+  EXPECT_EQ(launches(tile(x, {2, 3}) * leaf({12, 24}, d)), 1);
+  EXPECT_EQ(launches(repeat(x, 3, 0) * leaf({18, 8}, d)), 1);
+  EXPECT_EQ(launches(exp(take_along_axis(x, leaf({6, 3}, d, DType::i32)) * 2)), 1);
+  EXPECT_EQ(launches(tril(x) + one_hot(leaf({6}, d, DType::i32), 8, DType::f32) + eye(6, 8, 0, DType::f32, d)), 1);
+  EXPECT_EQ(launches(pad(exp(x), {{0, 0}, {2, 1}}, PadMode::reflect)), 3);
+  EXPECT_EQ(launches(roll(tanh(x), 3, 1)), 2);
 }
 
 TEST_P(Plans, RopeIsOneLaunch) {
@@ -196,6 +281,27 @@ TEST(PlanLimits, BindingsStayWithinTheDevice) {
       const auto p = graph::plan_for(nodes);
       EXPECT_LE(p->max_bindings(), most) << name << ": " << what << "\n" << to_string(*p);
     }
+  }
+}
+
+bool runs(const Plan& p, const char* family) {
+  return std::any_of(p.steps.begin(), p.steps.end(), [&](const PlanStep& s) { return s.desc.family == family; });
+}
+
+// Four bindings hold q, k, v and the result, but nothing more: with run-time scalars, a mask or a bias the composition
+// takes the anchor's place.
+TEST(PlanLimits, AnAnchorThatCannotBeBoundIsComposed) {
+  const modes::InLowerMode tuned(modes::LowerMode::tuned);
+  for (const auto& [device, most] : {std::pair<const char*, int>{"null:tiny", 4}, {"null:webgpu", 8}}) {
+    const Device d = Device::open(device);
+    for (int64_t T : {1, 5})
+      for (const auto& [name, o] : attention_options(d, T, 9)) {
+        const auto p = plan_of({attention_over(d, T, o)});
+        const int needs = 4 + o.mask.defined() + o.bias.defined() + o.kv_len.has_value();
+        EXPECT_LE(p->max_bindings(), most) << device << " " << name << "\n" << to_string(*p);
+        EXPECT_EQ(runs(*p, "attention"), needs <= most) << device << " " << name << "\n" << to_string(*p);
+        EXPECT_NE(runs(*p, "matmul"), needs <= most) << device << " " << name << "\n" << to_string(*p);
+      }
   }
 }
 

@@ -44,7 +44,24 @@ inline Tensor plain_leaf(DType dtype, Shape shape, int64_t seed, const Device& d
   return leaf_tensor({"leaf", {}, {seed, 0}, dtype, std::move(shape)}, device);
 }
 
+// Bits: weights, smoothing, a class that is ignored, a mean.
+inline CrossEntropyOptions loss_options(int64_t bits, const Device& d, int64_t classes) {
+  CrossEntropyOptions o;
+  if (bits & 1) o.weight = plain_leaf(DType::f32, {classes}, 13, d);
+  if (bits & 2) o.label_smoothing = 0.2;
+  if (bits & 4) o.ignore_index = 1;
+  o.reduction = bits & 8 ? Reduction::sum : Reduction::none;
+  return o;
+}
+
 using Maker = Tensor (*)(const Step& s, const std::vector<Tensor>& in, const Device& device);
+
+// p: {axis, before, after, mode}
+inline Tensor pad_one_axis(const Tensor& x, const std::vector<int64_t>& p) {
+  std::vector<std::pair<int64_t, int64_t>> widths(size_t(x.rank()), {0, 0});
+  widths[size_t(p[0])] = {p[1], p[2]};
+  return pad(x, widths, PadMode(p[3]), 1);
+}
 
 inline std::vector<int64_t> tail(const std::vector<int64_t>& p, size_t from) { return {p.begin() + int64_t(from), p.end()}; }
 
@@ -73,15 +90,19 @@ inline const std::map<std::string, Maker>& makers() {
       MAKE(broadcast_to, broadcast_to(t[0], s.shape)), MAKE(flip, flip(t[0], s.p[0])),
       MAKE(slice, slice(t[0], s.p[0], s.p[1], s.p[2], s.p[3])),
       MAKE(concat, concat(t, s.p[0])), MAKE(take, take(t[0], t[1], s.p[0])),
+      MAKE(take_along_axis, take_along_axis(t[0], t[1], s.p[0])), MAKE(roll, roll(t[0], s.p[1], s.p[0])),
+      MAKE(pad, pad_one_axis(t[0], s.p)), MAKE(repeat, repeat(t[0], s.p[1], s.p[0])), MAKE(tril, tril(t[0], s.p[0])),
       MAKE(dynamic_slice, dynamic_slice(t[0], Scalar(uint32_t(s.p[1]), d), s.p[0], s.p[2])),
       MAKE(update, update(t[0], t[1], Scalar(uint32_t(s.p[1]), d), s.p[0])),
       MAKE(sum, sum(t[0], tail(s.p, 1), s.p[0] != 0)), MAKE(mean, mean(t[0], tail(s.p, 1), s.p[0] != 0)),
-      MAKE(max, max(t[0], tail(s.p, 1), s.p[0] != 0)), MAKE(argmax, argmax(t[0], s.p[1], s.p[0] != 0)),
+      MAKE(max, max(t[0], tail(s.p, 1), s.p[0] != 0)), MAKE(min, min(t[0], tail(s.p, 1), s.p[0] != 0)),
+      MAKE(any, any(t[0], tail(s.p, 1), s.p[0] != 0)), MAKE(var, var(t[0], tail(s.p, 1), 0, s.p[0] != 0)),
+      MAKE(prod, prod(tanh(t[0]) + 1, tail(s.p, 1), s.p[0] != 0)), MAKE(argmin, argmin(t[0], s.p[1], s.p[0] != 0)), MAKE(argmax, argmax(t[0], s.p[1], s.p[0] != 0)),
       MAKE(logsumexp, logsumexp(t[0], s.p[1], s.p[0] != 0)), MAKE(softmax, softmax(t[0], s.p[1])),
       MAKE(log_softmax, log_softmax(t[0], s.p[1])),
       MAKE(rms_norm, rms_norm(t[0], plain_leaf(DType::f32, {t[0].dim(-1)}, 5, d))),
       MAKE(layer_norm, layer_norm(t[0], plain_leaf(DType::f32, {t[0].dim(-1)}, 6, d), plain_leaf(DType::f32, {t[0].dim(-1)}, 7, d))),
-      MAKE(cross_entropy, cross_entropy(t[0], t[1])),
+      MAKE(cross_entropy, cross_entropy(t[0], t[1], loss_options(s.p[0], d, t[0].dim(-1)))),
       MAKE(rope, rope(t[0], plain_leaf(DType::f32, {t[0].dim(-2), t[0].dim(-1) / 2}, 8, d),
                       plain_leaf(DType::f32, {t[0].dim(-2), t[0].dim(-1) / 2}, 9, d),
                       s.p[0] ? RopePairing::half : RopePairing::interleaved)),
@@ -360,7 +381,16 @@ class Generator {
     const Tensor t = tensors_[size_t(x)];
     const int64_t axis = dice_.below(t.rank()), n = t.dim(axis);
     Shape other = t.shape();
-    switch (dice_.below(5)) {
+    switch (dice_.below(9)) {
+      case 5: add("roll", {x}, {axis, dice_.between(-3, 3)}); break;
+      case 6: add("pad", {x}, {axis, dice_.between(0, 2), dice_.between(0, 2), dice_.below(3)}); break;
+      case 7: dice_.chance(50) ? add("repeat", {x}, {axis, dice_.between(0, 3)}) : add("tril", {x}, {dice_.between(-2, 2)}); break;
+      case 8: {
+        other[size_t(axis)] = dice_.between(0, 6);
+        if (dice_.chance(40)) other[size_t(dice_.below(t.rank()))] = 1;
+        if (const int i = same(dice_.chance(70) ? DType::i32 : DType::u32, other); i >= 0) add("take_along_axis", {x, i}, {axis});
+        break;
+      }
       case 0: add_concat(x, axis); break;
       case 1: {
         Shape rows;
@@ -396,8 +426,8 @@ class Generator {
   }
 
   void add_reduction() {
-    static const char* const any_axes[] = {"sum", "mean", "max"};
-    static const char* const one_axis[] = {"argmax", "logsumexp", "softmax", "log_softmax", "softmax"};
+    static const char* const any_axes[] = {"sum", "mean", "max", "min", "any", "var", "prod"};
+    static const char* const one_axis[] = {"argmax", "argmin", "logsumexp", "softmax", "log_softmax", "softmax"};
     static const char* const last_axis[] = {"rms_norm", "layer_norm"};
     const int x = dice_.chance(85) ? some_float() : some([](const Tensor& t) { return is_integer(t.dtype()); });
     if (x < 0) return;
@@ -419,7 +449,7 @@ class Generator {
         if (dice_.chance(75)) return void(add(one_of(last_axis), {x}));
         Shape rows = t.shape();
         rows.pop_back();
-        if (const int i = same(DType::i32, rows); i >= 0) add("cross_entropy", {x, i});
+        if (const int i = same(DType::i32, rows); i >= 0) add("cross_entropy", {x, i}, {dice_.below(16)});
     }
   }
   void add_heads() {

@@ -1,16 +1,19 @@
 // Random graphs: fused equals unfused bit for bit, for any number of threads, step by step or at once, on cpu; equal to
-// the host within rounding; and every plan keeps the bindings of small devices.
+// the host within rounding; and every plan keeps the bindings of small devices. A share of the seeds runs in the other
+// modes of lowering.
 // TENON_TEST_ALL=1 runs thousands; TENON_GRAPH_SEED=n runs one.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 
 #include "graph/evaluate.h"
 #include "graph/handles.h"
 #include "graph/mode.h"
 #include "graph/random_graph_build.h"
+#include "support/lowering.h"
 
 namespace tenon::testing_graphs {
 namespace {
@@ -88,7 +91,7 @@ bool is_exact(const std::string& op) {
                            "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "bitwise_and", "bitwise_or",
                            "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "divide", "raw_divide", "where", "cast",
                            "reshape", "permute", "expand_dims", "squeeze", "broadcast_to", "flip", "slice", "concat", "take",
-                           "dynamic_slice", "update", "max", "argmax"})
+                           "dynamic_slice", "update", "max", "argmax", "min", "argmin", "any", "roll", "pad", "repeat", "tril", "take_along_axis"})
     if (op == name) return true;
   return false;
 }
@@ -106,7 +109,7 @@ std::vector<Spread> spreads(const Graph& g, const std::vector<Tensor>& host) {
       out.largest = std::max(out.largest, in.largest);
       out.comparable = out.comparable && in.comparable;
       // What jumps (a comparison, an index, an integer) turns a rounding difference into another value.
-      const bool jumps = !is_float(s.dtype) || s.op == "take";
+      const bool jumps = !is_float(s.dtype) || s.op == "take" || s.op == "take_along_axis";
       if (in.tolerance > 0 && (jumps || s.op == "raw_divide" || s.op == "raw_log" || s.op == "raw_exp")) out.comparable = false;
     }
     const double unit = s.dtype == DType::bf16 ? 2e-2 : s.dtype == DType::f16 ? 3e-3 : 1e-4;
@@ -180,6 +183,21 @@ std::string problem(const Graph& g) {
   }
 }
 
+// The same in another mode: fused equals unfused there too, the host within rounding, and no other mode's kernels.
+std::string problem_in(modes::LowerMode mode, const Graph& g) {
+  const modes::InLowerMode in(mode);
+  const Device& d = cpu(2);
+  try {
+    d.reset_census();
+    const std::vector<Bytes> fused = at_once(g, d);
+    if (auto other = modes::foreign_kernels(d, mode); !other.empty()) return cat("kernels of another mode: ", other);
+    if (auto diff = bit_difference(g, fused, unfused(g, d)); !diff.empty()) return cat("fused and unfused: ", diff);
+    return host_difference(g, fused);
+  } catch (const std::exception& e) {
+    return cat("threw: ", e.what());
+  }
+}
+
 // The kind of a problem, so that shrinking does not wander to another one.
 std::string kind_of(const std::string& problem) {
   std::string out;
@@ -188,18 +206,28 @@ std::string kind_of(const std::string& problem) {
   return out.substr(0, 40);
 }
 
-TEST(RandomGraphs, FusedEqualsUnfusedOnEveryThreadCountAndTheHost) {
+// Graphs from many seeds; `every`: of so many seeds, one.
+void run_seeds(int every, const std::function<std::string(const Graph&)>& check) {
   const char* all = std::getenv("TENON_TEST_ALL");
   const char* one = std::getenv("TENON_GRAPH_SEED");
   const uint64_t first = one ? uint64_t(std::atoll(one)) : 1, count = one ? 1 : all && *all == '1' ? 5000 : 300;
   int failures = 0;
-  for (uint64_t seed = first; seed < first + count && failures < 5; ++seed) {
+  for (uint64_t seed = first; seed < first + count && failures < 5; seed += uint64_t(every)) {
     const Graph g = random_graph(seed);
-    const std::string why = problem(g);
+    const std::string why = check(g);
     if (why.empty()) continue;
     ++failures;
-    const Graph small = shrink(g, [&](const Graph& h) { return kind_of(problem(h)) == kind_of(why); });
-    ADD_FAILURE() << "TENON_GRAPH_SEED=" << seed << " " << why << "\nsmallest: " << problem(small) << "\n" << to_text(small);
+    const Graph small = shrink(g, [&](const Graph& h) { return kind_of(check(h)) == kind_of(why); });
+    ADD_FAILURE() << "TENON_GRAPH_SEED=" << seed << " " << why << "\nsmallest: " << check(small) << "\n" << to_text(small);
+  }
+}
+
+TEST(RandomGraphs, FusedEqualsUnfusedOnEveryThreadCountAndTheHost) { run_seeds(1, problem); }
+
+TEST(RandomGraphs, AgreeInTheOtherModesOfLowering) {
+  for (modes::LowerMode mode : {modes::LowerMode::generated, modes::LowerMode::composed}) {
+    SCOPED_TRACE(modes::name_of(mode));
+    run_seeds(3, [mode](const Graph& g) { return problem_in(mode, g); });
   }
 }
 

@@ -66,7 +66,7 @@ struct AnchorCase {
     store.operand = uint16_t(desc.operands.size() - 1);
     desc.program = {result, store};
     params.region.dims[0] = elements;
-    params.region.operands[desc.operands.size() - 1].strides[0] = 1;
+    params.region.operands[0].strides[0] = 1;
     out_elements = elements;
   }
   void add_input(DType t, const std::byte* data) {

@@ -14,13 +14,32 @@ struct Attention {
   int64_t kv_len = -1, q_start = -1;  // -1: no run-time scalar
   DType q_type = DType::f32, kv_type = DType::f32;
   float scale = 0.125f;
-  // Filled by make(): q is laid out [B,T,H,D] and padded, k [B,G,S,D], v [B,S,G,D].
-  Data q{}, k{}, v{};
+  int64_t window = 0;
+  float soft_cap = 0;
+  bool masked = false;
+  DType bias_type = DType::bool_;  // bool: no bias
+  // Filled by make(): q is laid out [B,T,H,D] and padded, k [B,G,S,D], v [B,S,G,D], the mask [B,S,T] for all heads, the
+  // bias [S,H] for all batches and queries, backwards along S.
+  Data q{}, k{}, v{}, bias{};
+  std::vector<std::byte> mask{};
 
   void make(uint32_t seed) {
     q = random_values(q_type, b * t * h * (d + 3), seed);
     k = random_values(kv_type, b * g * s * d, seed + 1);
     v = random_values(kv_type, b * s * g * d, seed + 2);
+    if (biased()) bias = random_values(bias_type, s * h, seed + 3);
+    for (float f : random_values(DType::f32, masked ? b * s * t : 0, seed + 4).values) mask.push_back(std::byte(f > -0.3f));
+  }
+  bool biased() const { return bias_type != DType::bool_; }
+  bool seen(int64_t ib, int64_t it, int64_t is) const {
+    const int64_t position = (q_start < 0 ? length() - t : q_start) + it;
+    if (window > 0 && is <= position - window) return false;
+    return !masked || mask[size_t((ib * s + is) * t + it)] != std::byte{0};
+  }
+  double score(double dot, int64_t ih, int64_t is) const {
+    double x = dot * double(scale);
+    if (soft_cap > 0) x = double(soft_cap) * std::tanh(x / double(soft_cap));
+    return biased() ? x + double(bias.values[size_t((s - 1 - is) * h + ih)]) : x;
   }
   size_t q_at(int64_t ib, int64_t ih, int64_t it) const { return size_t(((ib * t + it) * h + ih) * (d + 3)); }
   size_t k_at(int64_t ib, int64_t ig, int64_t is) const { return size_t(((ib * g + ig) * s + is) * d); }
@@ -28,23 +47,28 @@ struct Attention {
   int64_t length() const { return kv_len < 0 ? s : std::min(kv_len, s); }
   int64_t keys(int64_t it) const {
     const int64_t position = (q_start < 0 ? length() - t : q_start) + it;
-    return causal ? std::max<int64_t>(0, std::min(length(), position + 1)) : length();
+    return causal || window > 0 ? std::max<int64_t>(0, std::min(length(), position + 1)) : length();
   }
 
   AnchorCase to_case() const {
     AnchorCase c;
     c.desc.family = "attention";
-    c.desc.attributes = {causal ? 1 : 0};
+    c.desc.attributes = {causal || window > 0, window > 0, soft_cap > 0, masked, biased()};
     c.add_input(q_type, q.bytes.data());
     c.add_input(kv_type, k.bytes.data());
     c.add_input(kv_type, v.bytes.data());
+    if (masked) c.add_input(DType::bool_, mask.data());
+    if (biased()) c.add_input(bias_type, bias.bytes.data() + (s - 1) * h * block_bytes(bias_type));
     AttentionParams p;
     p.b = b, p.h = h, p.g = g, p.t = t, p.s = s, p.d = d;
     p.q_b = t * h * (d + 3), p.q_t = h * (d + 3), p.q_h = d + 3;
     p.k_b = g * s * d, p.k_g = s * d, p.k_s = d;
     p.v_b = s * g * d, p.v_s = g * d, p.v_g = d;
-    p.out_b = h * t * d, p.out_h = t * d, p.out_t = d;
     p.scale = scale;
+    p.window = window;
+    p.soft_cap = soft_cap;
+    p.mask[0] = s * t, p.mask[2] = 1, p.mask[3] = t;
+    p.bias[1] = 1, p.bias[3] = -h;
     c.scalars = {uint32_t(kv_len), uint32_t(q_start)};
     if (kv_len >= 0) p.kv_len_slot = 0;
     if (q_start >= 0) p.q_start_slot = 1;
@@ -61,9 +85,10 @@ struct Attention {
       double x = 0;
       for (int64_t j = 0; j < d; j++)
         x += double(q.values[q_at(ib, ih, it) + size_t(j)]) * double(k.values[k_at(ib, ig, i) + size_t(j)]);
-      w[size_t(i)] = x * double(scale);
+      w[size_t(i)] = seen(ib, it, i) ? score(x, ih, i) : -std::numeric_limits<double>::infinity();
       max = std::max(max, w[size_t(i)]);
     }
+    if (std::isinf(max)) return out;
     for (double& x : w) sum += x = std::exp(x - max);
     for (int64_t i = 0; i < n; i++)
       for (int64_t j = 0; j < d; j++)
@@ -107,6 +132,56 @@ TEST(AttentionKernel, HeadSizesAndLengths) {
         a.make(uint32_t(s * 7 + t));
         a.check(close);
       }
+}
+
+// Each option alone and all together, at lengths on both sides of the kernel's blocks.
+TEST(AttentionKernel, Options) {
+  for (int64_t t : {1, 3, 90})
+    for (int64_t s : {5, 127, 129, 300})
+      for (int option = 0; option < 5; option++) {
+        Attention a{.b = 2, .h = 4, .g = 2, .t = t, .s = s, .d = 20, .scale = 0.5f};
+        if (option == 0 || option == 4) a.window = 4;
+        if (option == 1 || option == 4) a.soft_cap = 1.5f;
+        if (option == 2 || option == 4) a.masked = true;
+        if (option == 3) a.bias_type = DType::f32;
+        if (option == 4) a.bias_type = DType::f16, a.kv_len = s - 2;
+        a.make(uint32_t(t * s) + uint32_t(option));
+        a.check(close);
+      }
+}
+
+TEST(AttentionKernel, Windows) {
+  for (int64_t t : {1, 100})
+    for (int64_t window : {1, 2, 84, 127, 128, 129, 1000})
+      for (int64_t q_start : {-1, 0, 290}) {
+        Attention a{.h = 2, .t = t, .s = 300, .d = 8, .kv_len = 280, .q_start = q_start, .window = window};
+        a.make(uint32_t(t + window));
+        a.check(close);
+      }
+}
+
+// What a window or a mask hides is never multiplied.
+TEST(AttentionKernel, HiddenKeysMayHoldNan) {
+  for (int64_t t : {1, 40})
+    for (bool masked : {false, true}) {
+      Attention a{.h = 2, .g = 1, .t = t, .s = 160, .d = 8, .window = masked ? 0 : 150, .masked = masked};
+      a.make(8);
+      if (t > 1 && !masked) a.window = 100;  // keys 0 to 20 are behind all windows
+      for (int64_t is : {3, 7})
+        for (int64_t j = 0; j < a.d; j++) {
+          a.k.set(a.k_at(0, 0, is) + size_t(j), nan_value);
+          a.v.set(a.v_at(0, 0, is) + size_t(j), nan_value);
+          for (int64_t it = 0; masked && it < t; it++) a.mask[size_t(is * t + it)] = std::byte{0};
+        }
+      const AnchorCase c = a.to_case();
+      Attention clean = a;
+      for (int64_t is : {3, 7})
+        for (int64_t j = 0; j < a.d; j++) clean.k.set(a.k_at(0, 0, is) + size_t(j), 0), clean.v.set(a.v_at(0, 0, is) + size_t(j), 0);
+      for (const NativeKernel* kernel : rows_for("cpu", c.desc)) {
+        const auto out = run_case(*kernel, c), want = run_case(*kernel, clean.to_case());
+        for (size_t i = 0; i < out.size(); i++) ASSERT_NEAR(out[i], want[i], close) << kernel->name << " t=" << t << " " << masked;
+      }
+    }
 }
 
 TEST(AttentionKernel, Dtypes) {

@@ -1,6 +1,8 @@
 // The kernel index of the targets whose kernels are C++ functions.
 #include "kernels/anchor_case.h"
 
+#include <map>
+
 namespace tenon {
 namespace {
 
@@ -31,6 +33,26 @@ TEST(KernelIndex, TheBestRowComesFirst) {
   c.add_input(DType::bf16, nullptr);
   c.store_result(1);
   EXPECT_EQ(find_native_kernel("cpu", c.desc), rows_for("cpu", c.desc).front());
+}
+
+TEST(KernelIndex, EveryFamilyOfTheCpuHasAPlainRowBehindItsTunedOnes) {
+  std::map<std::string, bool> plain_seen;
+  for (const NativeKernel& k : native_kernels("cpu")) {
+    bool& seen = plain_seen[k.family];
+    EXPECT_FALSE(seen && !k.plain) << k.name;
+    seen = seen || k.plain;
+  }
+  for (const auto& [family, seen] : plain_seen) EXPECT_TRUE(seen) << family;
+}
+
+TEST(KernelIndex, PlainSkipsTunedRows) {
+  AnchorCase c;
+  c.desc.family = "matmul";
+  c.add_input(DType::f16, nullptr);
+  c.add_input(DType::bf16, nullptr);
+  c.store_result(1);
+  EXPECT_STREQ(find_native_kernel("cpu", c.desc, KernelChoice::plain)->name, "matmul_plain");
+  EXPECT_FALSE(find_native_kernel("cpu", c.desc)->plain);
 }
 
 TEST(KernelIndex, RowsAreComplete) {

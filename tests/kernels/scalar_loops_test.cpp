@@ -12,6 +12,7 @@
 
 #include "core/half.h"
 #include "kernels/scalar/loop_table.cpu.h"
+#include "support/special.h"
 
 namespace tenon::cpu {
 namespace {
@@ -53,7 +54,7 @@ double extreme(double a, double b, bool largest) {
   return (a > b) == largest ? a : b;
 }
 // Exact, or what one correct rounding gives (double holds the sums, products, quotients and roots of f32 closely enough
-// that rounding twice is harmless), or in double for the four functions with a documented error.
+// that rounding twice is harmless), or in double for the functions with a documented error.
 double float_reference(ScalarOp op, double a, double b) {
   switch (op) {
     case ScalarOp::neg: return -a;
@@ -70,6 +71,24 @@ double float_reference(ScalarOp op, double a, double b) {
     case ScalarOp::rsqrt: return 1.0 / double(float(std::sqrt(a)));
     case ScalarOp::tanh: return std::tanh(a);
     case ScalarOp::erf: return std::erf(a);
+    case ScalarOp::floor: return std::floor(a);
+    case ScalarOp::ceil: return std::ceil(a);
+    case ScalarOp::trunc: return std::trunc(a);
+    case ScalarOp::round: return std::nearbyint(a);
+    case ScalarOp::floor_div: return std::floor(a / b);
+    case ScalarOp::rem: return special::floored_remainder(a, b);
+    case ScalarOp::exp2: return std::exp2(a);
+    case ScalarOp::expm1: return std::expm1(a);
+    case ScalarOp::log1p: return std::log1p(a);
+    case ScalarOp::log2: return std::log2(a);
+    case ScalarOp::log10: return std::log10(a);
+    case ScalarOp::pow: return std::pow(a, b);
+    case ScalarOp::sin: return std::sin(a);
+    case ScalarOp::cos: return std::cos(a);
+    case ScalarOp::tan: return std::tan(a);
+    case ScalarOp::atan2: return std::atan2(a, b);
+    case ScalarOp::erfinv: return special::inverse_erf(a);
+    case ScalarOp::lgamma: return std::lgamma(a);
     case ScalarOp::round_f16: return double(f32_from_f16(f16_from_f32(float(a))));
     case ScalarOp::round_bf16: return double(f32_from_bf16(bf16_from_f32(float(a))));
     default: ADD_FAILURE() << info(op).name; return 0;
@@ -92,6 +111,8 @@ uint32_t integer_reference(ScalarOp op, bool is_signed, uint32_t x, uint32_t y) 
     case ScalarOp::add: return uint32_t(a + b);
     case ScalarOp::sub: return uint32_t(a - b);
     case ScalarOp::mul: return uint32_t(uint64_t(a) * uint64_t(b));
+    case ScalarOp::floor_div: return b == 0 ? 0 : uint32_t(a / b - (a % b != 0 && (a < 0) != (b < 0)));
+    case ScalarOp::rem: return b == 0 ? 0 : uint32_t((a % b + b) % b);
     case ScalarOp::min: return uint32_t(a < b ? a : b);
     case ScalarOp::max: return uint32_t(a < b ? b : a);
     case ScalarOp::bit_and: return x & y;
@@ -132,6 +153,7 @@ uint32_t reference(ScalarOp op, Lane lane, const uint32_t* a) {
     case ScalarOp::to_u32: return lane == Lane::f32 ? saturated(x, 0, 0x1p32 - 1) : a[0];
     case ScalarOp::to_bool: return !(x == 0);
     case ScalarOp::philox: return philox_reference(a);
+    case ScalarOp::fma: return bits(std::fmaf(f32(a[0]), f32(a[1]), f32(a[2])));
     default: break;
   }
   if (lane == Lane::f32) return bits(float(float_reference(op, x, y)));
@@ -141,6 +163,9 @@ int64_t allowed_ulp(ScalarOp op) {
   switch (op) {
     case ScalarOp::exp: case ScalarOp::log: return 2;
     case ScalarOp::tanh: case ScalarOp::erf: return 4;
+    case ScalarOp::exp2: case ScalarOp::expm1: case ScalarOp::log1p: case ScalarOp::log2: case ScalarOp::log10:
+    case ScalarOp::pow: case ScalarOp::sin: case ScalarOp::cos: case ScalarOp::tan: case ScalarOp::atan2:
+    case ScalarOp::erfinv: case ScalarOp::lgamma: return 1;
     default: return 0;
   }
 }

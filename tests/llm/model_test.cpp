@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "llm/tiny_model.h"
+#include "support/lowering.h"
 #include "tenon/tenon.h"
 
 namespace {
@@ -316,6 +317,7 @@ TEST(LlmModel, AWrongShapeNamesBoth) {
 }
 
 TEST(LlmModel, PlansWithoutReadingWeights) {
+  const modes::InLowerMode tuned(modes::LowerMode::tuned);
   const std::string path = testing::TempDir() + "tenon_plan_test.gguf";
   const std::vector<std::byte> bytes = TinyModel{.quantised = true}.build();
   std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));

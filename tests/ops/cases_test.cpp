@@ -1,11 +1,12 @@
-// Runs tests/ops/cases.def: every row for its dtypes, shapes and memory layouts, on host and cpu, against the row's
-// plain reference; then cpu against host.
+// Runs tests/ops/cases.def: every row for its dtypes, shapes and memory layouts, on host and on cpu in all modes of
+// lowering, against the row's plain reference; then cpu against host, and the modes against each other.
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "base/cat.h"
 #include "ops/reference.h"
+#include "support/lowering.h"
 #include "tenon/tenon.h"
 
 namespace tenon::testing {
@@ -34,12 +35,12 @@ const std::vector<Shapes> rows_not_empty{{{3, 5, 7}}, {{33, 65}}, {{1025}}, {{2,
 const std::vector<Shapes> rows_or_0d{{{3, 5, 7}}, {{33, 65}}, {{2, 1025}}, {{}}, {{0, 3}}, {{2, 0}}};
 
 struct Fill {
-  enum class Kind { numbers, wide, positive, special, indices, near_one, few_ones } kind;
+  enum class Kind { numbers, wide, positive, special, indices, near_one, few_ones, probabilities } kind;
   std::optional<DType> dtype = {};
   int64_t low = 0, high = 0;
 };
 const Fill numbers{Fill::Kind::numbers}, wide{Fill::Kind::wide}, positive{Fill::Kind::positive}, special{Fill::Kind::special},
-    near_one{Fill::Kind::near_one}, few_ones{Fill::Kind::few_ones}, bools{Fill::Kind::numbers, DType::bool_}, f32_numbers{Fill::Kind::numbers, DType::f32};
+    near_one{Fill::Kind::near_one}, few_ones{Fill::Kind::few_ones}, probabilities{Fill::Kind::probabilities}, bools{Fill::Kind::numbers, DType::bool_}, f32_numbers{Fill::Kind::numbers, DType::f32};
 Fill indices(int64_t low, int64_t high) { return {Fill::Kind::indices, DType::i32, low, high}; }
 Fill unsigned_indices(int64_t high) { return {Fill::Kind::indices, DType::u32, 0, high}; }
 template <class... F>
@@ -57,6 +58,20 @@ const Within exact{.zero_sign = true}, value{};
 Within ulps(int64_t f32, int64_t half) { return {f32, half}; }
 Within close(double relative, double absolute) { return {0, 1, relative, absolute}; }
 
+Shape with_one(Shape s, size_t axis) {
+  s.insert(s.begin() + int64_t(axis), 1);
+  return s;
+}
+R r_without_last(R r) {
+  r.pop_back();
+  return r;
+}
+CrossEntropyOptions per_row() {
+  CrossEntropyOptions o;
+  o.reduction = Reduction::none;
+  o.ignore_index = {};
+  return o;
+}
 Shape broadcast_target(const Shape& s) {
   Shape out{2};
   for (int64_t d : s) out.push_back(d == 1 ? 5 : d);
@@ -73,6 +88,36 @@ AttentionOptions cached(const Device& d) {
   o.scale = 0.5f;
   o.kv_len = Scalar(uint32_t(9), d);
   o.q_start = Scalar(uint32_t(7), d);
+  return o;
+}
+AttentionOptions windowed(int64_t window) {
+  AttentionOptions o;
+  o.window = window;
+  return o;
+}
+AttentionOptions capped(float cap, float scale) {
+  AttentionOptions o;
+  o.soft_cap = cap;
+  o.scale = scale;
+  return o;
+}
+AttentionOptions masked(const Tensor& mask) {
+  AttentionOptions o;
+  o.mask = mask;
+  return o;
+}
+AttentionOptions biased(const Tensor& bias) {
+  AttentionOptions o;
+  o.bias = bias;
+  return o;
+}
+// Every option at once: mask t[3], bias t[4].
+AttentionOptions everything(const Tensors& t, const Device& d) {
+  AttentionOptions o = cached(d);
+  o.window = 5;
+  o.soft_cap = 1.5f;
+  o.mask = t[3];
+  o.bias = t[4];
   return o;
 }
 SampleSettings settings(const Device& d, float temperature) {
@@ -155,6 +200,7 @@ double fill_value(const Fill& f, DType t, Source& s) {
   switch (f.kind) {
     case Fill::Kind::wide: return s.real(-20, 20);
     case Fill::Kind::positive: return s.real(1e-3, 30);
+    case Fill::Kind::probabilities: return s.word() % 9 == 0 ? double(s.word() % 2) : s.real(0, 1);
     case Fill::Kind::near_one: return (s.word() % 2 ? -1 : 1) * s.real(0.96, 1.04);
     default: return s.real(-2, 2);
   }
@@ -220,15 +266,24 @@ void check(const Case& c, DType t, const Shapes& shapes, int layout, uint64_t se
   for (size_t i = 0; i < c.inputs.size(); ++i)
     r.push_back(make_values(c.inputs[i], t, shapes[i], Layout(layout < layouts ? layout : (int(i) + 1) % layouts), seed * 31 + i));
   std::string about = cat(to_string(t), " ", layout < layouts ? layout_names[layout] : "mixed");
-  for (const Shape& s : shapes) about += to_string(s);
+  for (const Shape& s : shapes) about += tenon::to_string(s);
   try {
     const Values want = c.reference(r, t, shapes[0]);
     const bool strided = seed % 2 == 0;
     const Values host = run(c, r, t, shapes[0], layout, strided, device("host"));
-    const Values cpu = run(c, r, t, shapes[0], layout, strided, device("cpu"));
     EXPECT_EQ(difference(want, host, c.within.of(want.dtype)), "") << "host " << about;
-    EXPECT_EQ(difference(want, cpu, c.within.of(want.dtype)), "") << "cpu " << about;
-    EXPECT_EQ(difference(host, cpu, c.within.of(want.dtype, 2)), "") << "cpu against host " << about;
+    std::optional<Values> tuned;
+    for (modes::LowerMode mode : modes::lower_modes) {
+      const modes::InLowerMode in(mode);
+      const std::string where = cat("cpu ", modes::name_of(mode), " ", about);
+      device("cpu").reset_census();
+      const Values cpu = run(c, r, t, shapes[0], layout, strided, device("cpu"));
+      EXPECT_EQ(modes::foreign_kernels(device("cpu"), mode), "") << where;
+      EXPECT_EQ(difference(want, cpu, c.within.of(want.dtype)), "") << where;
+      EXPECT_EQ(difference(host, cpu, c.within.of(want.dtype, 2)), "") << where << ", against host";
+      if (!tuned) tuned = cpu;
+      EXPECT_EQ(difference(*tuned, cpu, c.within.of(want.dtype, 2)), "") << where << ", against tuned";
+    }
   } catch (const std::exception& e) {
     ADD_FAILURE() << about << " threw: " << e.what();
   }

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "support/compare.h"
+#include "support/special.h"
 
 namespace tenon::testing::ref {
 
@@ -74,6 +75,18 @@ inline Values integer_map(const Values& a, const Values& b, const std::function<
 inline Values where(const Values& c, const Values& a, const Values& b) {
   return build(a.dtype, broadcast_shape(c.shape, broadcast_shape(a.shape, b.shape)),
                [&](const Index& i) { return broadcast_get(c, i) != 0 ? broadcast_get(a, i) : broadcast_get(b, i); });
+}
+using special::floored_remainder;
+using special::inverse_erf;
+inline Values map(const Values& a, const Values& b, const Values& c, const std::function<double(double, double, double)>& f) {
+  return build(a.dtype, broadcast_shape(c.shape, broadcast_shape(a.shape, b.shape)),
+               [&](const Index& i) { return f(broadcast_get(a, i), broadcast_get(b, i), broadcast_get(c, i)); });
+}
+inline double largest_finite(DType t) {
+  return t == DType::f16 ? 65504 : t == DType::bf16 ? 0x1.fep127 : t == DType::f32 ? 0x1.fffffep127 : 4294967295.0;
+}
+inline int64_t floored_quotient(int64_t a, int64_t b) {
+  return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 inline double minimum(double a, double b) { return std::isnan(a) || std::isnan(b) ? nan : std::min(a, b); }
 inline double maximum(double a, double b) { return std::isnan(a) || std::isnan(b) ? nan : std::max(a, b); }
@@ -147,6 +160,80 @@ inline Values take(const Values& v, const Values& index, size_t axis) {
     from.push_back(k);
     from.insert(from.end(), i.begin() + end, i.end());
     return get(v, from);
+  });
+}
+// out[i.., j, k..] = v[i.., index[i.., j, k..], k..]; axes of size 1 broadcast but for `axis`.
+inline Values take_along(const Values& v, const Values& index, size_t axis) {
+  Shape shape = index.shape;
+  for (size_t a = 0; a < shape.size(); ++a)
+    if (a != axis && shape[a] == 1) shape[a] = v.shape[a];
+  return build(v.dtype, shape, [&](Index i) {
+    const int64_t k = int64_t(broadcast_get(index, i));
+    if (k < 0 || k >= v.shape[axis]) return is_float(v.dtype) ? nan : 0.0;
+    i[axis] = k;
+    return broadcast_get(v, i);
+  });
+}
+// mode: 0 constant, 1 reflect, 2 edge
+inline Values pad(const Values& v, size_t axis, int64_t before, int64_t after, int mode, double value) {
+  Shape shape = v.shape;
+  const int64_t n = shape[axis];
+  shape[axis] += before + after;
+  return build(v.dtype, shape, [&](Index i) {
+    int64_t p = i[axis] - before;
+    if (mode == 0 && (p < 0 || p >= n)) return value;
+    if (mode == 1) p = p < 0 ? -p : p >= n ? 2 * (n - 1) - p : p;
+    i[axis] = std::clamp<int64_t>(p, 0, n - 1);
+    return get(v, i);
+  });
+}
+inline Values roll(const Values& v, size_t axis, int64_t shift) {
+  const int64_t n = v.shape[axis];
+  return build(v.dtype, v.shape, [&](Index i) {
+    i[axis] = ((i[axis] - shift) % n + n) % n;
+    return get(v, i);
+  });
+}
+inline Values repeat(const Values& v, size_t axis, int64_t times) {
+  Shape shape = v.shape;
+  shape[axis] *= times;
+  return build(v.dtype, shape, [&](Index i) {
+    i[axis] /= times;
+    return get(v, i);
+  });
+}
+// `counts` has at least as many axes as v.
+inline Values tile(const Values& v, const Shape& counts) {
+  Shape own(counts.size() - v.shape.size(), 1), shape;
+  own.insert(own.end(), v.shape.begin(), v.shape.end());
+  for (size_t a = 0; a < counts.size(); ++a) shape.push_back(counts[a] * own[a]);
+  const Values full{v.dtype, own, v.data};
+  return build(v.dtype, shape, [&](Index i) {
+    for (size_t a = 0; a < i.size(); ++a) i[a] %= own[a];
+    return get(full, i);
+  });
+}
+// Zero where column - row is not within [low, high].
+inline Values band(const Values& v, int64_t low, int64_t high) {
+  return build(v.dtype, v.shape, [&](const Index& i) {
+    const int64_t k = i.back() - i[i.size() - 2];
+    return k >= low && k <= high ? get(v, i) : 0;
+  });
+}
+inline Values one_hot(DType t, const Values& index, int64_t classes) {
+  Shape shape = index.shape;
+  shape.push_back(classes);
+  return build(t, shape, [&](const Index& i) { return double(get(index, Index(i.begin(), i.end() - 1)) == double(i.back())); });
+}
+inline Values diagonal(const Values& v, int64_t offset) {
+  const int64_t rows = v.shape[v.shape.size() - 2], columns = v.shape.back();
+  Shape shape(v.shape.begin(), v.shape.end() - 1);
+  shape.back() = std::max<int64_t>(0, std::min(rows - std::max<int64_t>(-offset, 0), columns - std::max<int64_t>(offset, 0)));
+  return build(v.dtype, shape, [&](Index i) {
+    const int64_t k = i.back();
+    i.back() = k + std::max<int64_t>(-offset, 0);
+    i.push_back(k + std::max<int64_t>(offset, 0));
+    return get(v, i);
   });
 }
 inline Values update(const Values& dst, const Values& src, int64_t at, size_t axis) {
@@ -295,6 +382,32 @@ inline Values norm(const Values& x, bool centre, double eps, const Values& weigh
     return out;
   }));
 }
+// x [N, C, ..], statistics over groups of channels; weight and bias [C].
+inline Values group_norm(const Values& x, int64_t groups, double eps, const Values& weight, const Values& bias) {
+  int64_t inner = 1;
+  for (size_t a = 2; a < x.shape.size(); ++a) inner *= x.shape[a];
+  const int64_t row = x.shape[1] / groups * inner;
+  Values out = x;
+  for (int64_t from = 0; from < int64_t(x.data.size()); from += row) {
+    const Row n = normalised(Row(x.data.begin() + from, x.data.begin() + from + row), true, eps);
+    for (int64_t i = 0; i < row; ++i) {
+      const size_t c = size_t((from + i) / inner % x.shape[1]);
+      out.data[size_t(from + i)] = rounded_to(x.dtype, n[size_t(i)] * weight.data[c] + bias.data[c]);
+    }
+  }
+  return out;
+}
+inline Values mean_of(const Values& v) {
+  return fold(v, {}, false, [](const Row& x) { return total(x) / double(x.size()); });
+}
+// Element-wise in doubles, then the mean, rounded once.
+inline Values mean_map(const Values& a, const Values& b, const std::function<double(double, double)>& f) {
+  double s = 0;
+  for (size_t i = 0; i < a.data.size(); ++i) s += f(a.data[i], b.data[i]);
+  return {a.dtype, {}, {rounded_to(a.dtype, s / double(a.data.size()))}};
+}
+inline double huber(double d, double delta) { return d <= delta ? d * d / 2 : delta * (d - delta / 2); }
+inline double binary_cross_entropy(double p, double y) { return -(y * std::max(std::log(p), -100.0) + (1 - y) * std::max(std::log(1 - p), -100.0)); }
 inline Values cross_entropy(const Values& logits, const Values& targets) {
   const size_t n = size_t(logits.shape.back());
   Values out{logits.dtype, targets.shape, {}};
@@ -336,6 +449,45 @@ inline Values transpose(const Values& v) {
   std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
   return permute(v, axes);
 }
+// "ij,jk->ik": every index of the result, every index that is summed, letter by letter.
+inline Values einsum(const std::string& text, const R& operands) {
+  const size_t arrow = text.find("->");
+  std::vector<std::string> inputs{""};
+  for (char c : text.substr(0, arrow)) c == ',' ? inputs.push_back("") : inputs.back().push_back(c);
+  const std::string result = text.substr(arrow + 2);
+  std::string letters = result;
+  int64_t sizes[128] = {};
+  for (size_t k = 0; k < inputs.size(); ++k)
+    for (size_t a = 0; a < inputs[k].size(); ++a) {
+      const char c = inputs[k][a];
+      if (letters.find(c) == std::string::npos) letters.push_back(c);
+      int64_t& size = sizes[size_t(c)];
+      size = size == 1 || size == 0 ? operands[k].shape[a] : size;
+    }
+  Shape shape;
+  int64_t inner = 1;
+  for (char c : result) shape.push_back(sizes[size_t(c)]);
+  for (size_t l = result.size(); l < letters.size(); ++l) inner *= sizes[size_t(letters[l])];
+  return build(operands[0].dtype, shape, [&](const Index& at) {
+    double s = 0;
+    for (int64_t n = 0; n < inner; ++n) {
+      int64_t index[128] = {}, rest = n;
+      for (size_t l = 0; l < result.size(); ++l) index[size_t(result[l])] = at[l];
+      for (size_t l = letters.size(); l-- > result.size();) {
+        index[size_t(letters[l])] = rest % sizes[size_t(letters[l])];
+        rest /= sizes[size_t(letters[l])];
+      }
+      double p = 1;
+      for (size_t k = 0; k < inputs.size(); ++k) {
+        Index own;
+        for (char c : inputs[k]) own.push_back(index[size_t(c)]);
+        p *= broadcast_get(operands[k], own);
+      }
+      s += p;
+    }
+    return is_float(operands[0].dtype) ? s : wrap(operands[0].dtype, int64_t(s));
+  });
+}
 inline Values rope(const Values& x, const Values& cos, const Values& sin, bool half) {
   const int64_t D = x.shape.back(), P = D / 2;
   return build(x.dtype, x.shape, [&](const Index& i) {
@@ -347,22 +499,35 @@ inline Values rope(const Values& x, const Values& cos, const Values& sin, bool h
     return get(x, i) * get(cos, angle) + (second ? 1 : -1) * get(x, other) * get(sin, angle);
   });
 }
+struct AttentionExtras {
+  int64_t window = 0;
+  double soft_cap = 0;
+  Values mask = {}, bias = {};  // broadcast to [B,H,T,S]; no data: none
+};
 // q [B,H,T,D], k and v [B,G,S,D]; query t is at position start + t and sees keys below `valid`.
-inline Values attention(const Values& q, const Values& k, const Values& v, bool causal, double scale, int64_t valid, int64_t start) {
+inline Values attention(const Values& q, const Values& k, const Values& v, bool causal, double scale, int64_t valid, int64_t start,
+                        const AttentionExtras& x = {}) {
   const int64_t H = q.shape[1], D = q.shape[3], per = H / k.shape[1];
   return build(q.dtype, q.shape, [&](const Index& i) {
     Row scores;
+    std::vector<int64_t> keys;
     const int64_t b = i[0], g = i[1] / per, t = i[2];
     for (int64_t s = 0; s < valid; ++s) {
-      if (causal && s > start + t) break;
+      if ((causal || x.window) && s > start + t) break;
+      if (x.window && s <= start + t - x.window) continue;
+      if (!x.mask.data.empty() && broadcast_get(x.mask, {b, i[1], t, s}) == 0) continue;
       double dot = 0;
       for (int64_t d = 0; d < D; ++d) dot += get(q, {b, i[1], t, d}) * get(k, {b, g, s, d});
-      scores.push_back(dot * scale);
+      double score = dot * scale;
+      if (x.soft_cap > 0) score = x.soft_cap * std::tanh(score / x.soft_cap);
+      if (!x.bias.data.empty()) score += broadcast_get(x.bias, {b, i[1], t, s});
+      scores.push_back(score);
+      keys.push_back(s);
     }
     if (scores.empty()) return 0.0;
     const Row p = softmax(scores);
     double out = 0;
-    for (size_t s = 0; s < p.size(); ++s) out += p[s] * get(v, {b, g, int64_t(s), i[3]});
+    for (size_t s = 0; s < p.size(); ++s) out += p[s] * get(v, {b, g, keys[s], i[3]});
     return out;
   });
 }

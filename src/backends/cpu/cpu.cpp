@@ -81,7 +81,9 @@ class CpuBackend : public Backend {
     if (bytes > 0) add_copy(record(), address(to) + to_offset, address(from) + from_offset, bytes);
   }
 
-  const BackendKernel* kernel(const KernelDesc& desc) override { return kernels_.find(desc); }
+  const BackendKernel* kernel(const KernelDesc& desc, KernelChoice choice) override {
+    return kernels_.find(desc, choice);
+  }
   Grid grid(const BackendKernel& k, const Params& params) const override {
     const auto& ready = static_cast<const ReadyKernel&>(k);
     return ready.code->grid(ready.desc, params);

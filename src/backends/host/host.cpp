@@ -13,7 +13,7 @@ std::byte* address(Handle h) { return reinterpret_cast<std::byte*>(uintptr_t(h.i
 
 class HostBackend : public Backend {
  public:
-  HostBackend() { limits_.fuses = false; }
+  HostBackend() { limits_.fuses = false, limits_.one_way = true; }
 
   const std::string& name() const override { return name_; }
   const std::string& description() const override { return description_; }
@@ -36,7 +36,9 @@ class HostBackend : public Backend {
     std::memmove(address(to) + to_offset, address(from) + from_offset, size_t(bytes));
   }
 
-  const BackendKernel* kernel(const KernelDesc& desc) override { return kernels_.find(desc); }
+  const BackendKernel* kernel(const KernelDesc& desc, KernelChoice) override {
+    return kernels_.find(desc, KernelChoice::best);
+  }
   Grid grid(const BackendKernel& k, const Params& params) const override {
     const auto& ready = static_cast<const ReadyKernel&>(k);
     return ready.code->grid(ready.desc, params);

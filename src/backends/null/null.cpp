@@ -42,7 +42,7 @@ class NullBackend : public Backend {
   void copy(Handle, int64_t, Handle, int64_t, int64_t) override {}
 
   // Any kernel of the portable set; a group is 256 elements of the output space.
-  const BackendKernel* kernel(const KernelDesc& desc) override {
+  const BackendKernel* kernel(const KernelDesc& desc, KernelChoice) override {
     for (const Planned& k : kernels_)
       if (k.desc == desc) return &k;
     Planned& k = kernels_.emplace_back();

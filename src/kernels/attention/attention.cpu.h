@@ -1,5 +1,7 @@
-// Rows of the kernel index: attention on the CPU. Operands: q, k, v (each f32, f16 or bf16), then those of the
-// epilogue. attributes[0]: 1 for causal.
+// Rows of the kernel index: attention on the CPU. Operands: q, k, v, then the mask (bool) and the bias if there are,
+// each [B,H,T,S], then those of the epilogue; all but the mask are f32, f16 or bf16.
+// attributes: {causal, has a window, has a soft cap, has a mask, has a bias}, each 0 or 1; absent ones are 0. A window
+// goes with causal.
 #pragma once
 #include <span>
 

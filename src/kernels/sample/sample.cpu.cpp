@@ -44,6 +44,6 @@ bool applies(const KernelDesc& desc) { return desc.anchor_operands == 1 && desc.
 
 }  // namespace
 
-const NativeKernel sample_kernel{"sample", "sample_gumbel", applies, grid, nullptr, run};
+const NativeKernel sample_kernel{"sample", "sample_gumbel", applies, grid, nullptr, run, true};
 
 }  // namespace tenon

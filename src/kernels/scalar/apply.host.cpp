@@ -39,6 +39,31 @@ uint32_t philox_word(uint64_t index, uint32_t key0, uint32_t key1, uint32_t stre
   return c[index % 4];
 }
 
+double floor_quotient(Lane lane, double a, double b) {
+  if (lane == Lane::f32) return std::floor(a / b);
+  if (b == 0) return 0;
+  const auto x = int64_t(a), y = int64_t(b), q = x / y;
+  return wrap(lane, double(x % y != 0 && (x < 0) != (y < 0) ? q - 1 : q));
+}
+
+double remainder(Lane lane, double a, double b) {  // with the divisor's sign, as in Python
+  if (lane != Lane::f32 && b == 0) return 0;
+  const double r = std::fmod(a, b);
+  if (r == 0) return std::copysign(0.0, b);
+  return (r < 0) != (b < 0) ? r + b : r;
+}
+
+double inverse_erf(double x) {  // by bisection
+  const double a = std::fabs(x);
+  if (!(a < 1)) return a == 1 ? x * HUGE_VAL : nan_value;
+  double low = 0.88 * a, high = a < 0.5 ? 0.96 * a : 7;
+  for (int i = 0; i < 64; ++i) {
+    const double y = low + (high - low) / 2;
+    (a < 0.5 ? std::erf(y) < a : std::erfc(y) > 1 - a) ? low = y : high = y;
+  }
+  return std::copysign(low, x);
+}
+
 double integer_product(Lane lane, double a, double b) {
   return from_bits(lane, uint32_t(int64_t(a)) * uint32_t(int64_t(b)));
 }
@@ -79,6 +104,25 @@ double apply(const Instr& c, const double* x) {
     case ScalarOp::rsqrt: return 1 / std::sqrt(a);
     case ScalarOp::tanh: return std::tanh(a);
     case ScalarOp::erf: return std::erf(a);
+    case ScalarOp::floor: return std::floor(a);
+    case ScalarOp::ceil: return std::ceil(a);
+    case ScalarOp::trunc: return std::trunc(a);
+    case ScalarOp::round: return std::nearbyint(a);
+    case ScalarOp::floor_div: return floor_quotient(c.lane, a, b);
+    case ScalarOp::rem: return remainder(c.lane, a, b);
+    case ScalarOp::exp2: return std::exp2(a);
+    case ScalarOp::expm1: return std::expm1(a);
+    case ScalarOp::log1p: return std::log1p(a);
+    case ScalarOp::log2: return std::log2(a);
+    case ScalarOp::log10: return std::log10(a);
+    case ScalarOp::pow: return std::pow(a, b);
+    case ScalarOp::sin: return std::sin(a);
+    case ScalarOp::cos: return std::cos(a);
+    case ScalarOp::tan: return std::tan(a);
+    case ScalarOp::atan2: return std::atan2(a, b);
+    case ScalarOp::erfinv: return inverse_erf(a);
+    case ScalarOp::lgamma: return std::lgamma(a);
+    case ScalarOp::fma: return double(std::fmaf(float(a), float(b), float(x[2])));
     case ScalarOp::select: return a != 0 ? b : x[2];
     case ScalarOp::to_f32: return a;
     case ScalarOp::to_i32: return c.arg_lane == Lane::f32 ? saturate(a, -2147483648.0, 2147483647.0) : from_bits(Lane::i32, uint32_t(a));

@@ -5,7 +5,9 @@
 #include "kernels/scalar/loops.cpu.h"
 #include "kernels/scalar/math.cpu.h"
 #include "kernels/scalar/philox.cpu.h"
+#include "kernels/scalar/rounding.cpu.h"
 #include "kernels/scalar/vectors.cpu.h"
+#include "kernels/scalar/wide_math.cpu.h"
 
 // Iterations do not depend on each other. `out` may be one of the arguments, so restrict would be a lie, and without
 // this the test for overlap that a compiler adds would send that case to a loop without SIMD.
@@ -129,6 +131,39 @@ struct Loop<f> {
 template <auto f>
 constexpr ScalarLoop loop = &Loop<f>::run;
 
+// Functions with a rare case that takes long: a chunk is done without it, and then its rare lanes again.
+template <class Common, class IsRare, class Rare>
+TENON_LOOP_INLINE void loop_with_rare(uint32_t* out, int64_t n, Common common, IsRare is_rare, Rare rare) {
+  constexpr int64_t chunk = 128;
+  uint32_t result[chunk];
+  for (int64_t first = 0; first < n; first += chunk) {
+    const int64_t count = n - first < chunk ? n - first : chunk;
+    uint32_t any = 0;
+    TENON_INDEPENDENT
+    for (int64_t l = 0; l < count; ++l) result[l] = lane_of(common(first + l));
+    for (int64_t l = 0; l < count; ++l) any |= is_rare(first + l);
+    if (any)
+      for (int64_t l = 0; l < count; ++l)
+        if (is_rare(first + l)) result[l] = lane_of(rare(first + l));
+    for (int64_t l = 0; l < count; ++l) out[first + l] = result[l];
+  }
+}
+template <float (*f)(float), float (*large)(float)>
+void angle_loop(uint32_t* out, const uint32_t* const* args, int64_t n) {
+  const uint32_t* a = args[0];
+  const auto at = [a](int64_t i) { return lane_as<float>(a[i]); };
+  loop_with_rare(out, n, [at](int64_t i) { return f(at(i)); }, [at](int64_t i) { return is_large_angle(at(i)); },
+                 [at](int64_t i) { return large(at(i)); });
+}
+void rem_loop(uint32_t* out, const uint32_t* const* args, int64_t n) {
+  const uint32_t *a = args[0], *b = args[1];
+  const auto x = [a](int64_t i) { return lane_as<float>(a[i]); };
+  const auto y = [b](int64_t i) { return lane_as<float>(b[i]); };
+  loop_with_rare(out, n, [x, y](int64_t i) { return rem_small(x(i), y(i)); },
+                 [x, y](int64_t i) { return is_large_quotient(x(i), y(i)); },
+                 [x, y](int64_t i) { return rem_large(x(i), y(i)); });
+}
+
 #if defined(__F16C__)
 // The instructions of F16C agree with core/half.h in every bit; half.h does what is left at the end.
 void f16_rounded_loop(uint32_t* out, const uint32_t* const* args, int64_t n) {
@@ -178,6 +213,25 @@ ScalarLoop find_loop(ScalarOp op, Lane lane) {
     case ScalarOp::rsqrt: return loop<rsqrt_f>;
     case ScalarOp::tanh: return loop<tanh_f32>;
     case ScalarOp::erf: return loop<erf_f32>;
+    case ScalarOp::floor: return loop<floor_f>;
+    case ScalarOp::ceil: return loop<ceil_f>;
+    case ScalarOp::trunc: return loop<trunc_f>;
+    case ScalarOp::round: return loop<round_f>;
+    case ScalarOp::floor_div: return by_lane(lane, loop<floor_div_f>, loop<floor_div_of<I>>, loop<floor_div_of<U>>);
+    case ScalarOp::rem: return by_lane(lane, rem_loop, loop<rem_of<I>>, loop<rem_of<U>>);
+    case ScalarOp::exp2: return loop<exp2_f32>;
+    case ScalarOp::expm1: return loop<expm1_f32>;
+    case ScalarOp::log1p: return loop<log1p_f32>;
+    case ScalarOp::log2: return loop<log2_f32>;
+    case ScalarOp::log10: return loop<log10_f32>;
+    case ScalarOp::pow: return loop<pow_f32>;
+    case ScalarOp::sin: return angle_loop<sin_small, sin_large>;
+    case ScalarOp::cos: return angle_loop<cos_small, cos_large>;
+    case ScalarOp::tan: return angle_loop<tan_small, tan_large>;
+    case ScalarOp::atan2: return loop<atan2_f32>;
+    case ScalarOp::erfinv: return loop<erfinv_f32>;
+    case ScalarOp::lgamma: return loop<lgamma_f32>;
+    case ScalarOp::fma: return loop<fma_f32>;
     case ScalarOp::select: return loop<select_u>;
     case ScalarOp::to_f32: return by_lane(lane, nullptr, loop<i32_to_f>, loop<u32_to_f>);
     case ScalarOp::to_i32: return by_kind(lane, loop<f_to_i32>, loop<same_bits>);

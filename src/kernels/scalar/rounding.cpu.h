@@ -34,15 +34,15 @@ TENON_LOOP_INLINE double floor_small(double q) {
 // The quotient in f64 is on the right side of every integer below 2^25; above, f32 rounds it anyway.
 TENON_LOOP_INLINE float floor_div_f(float a, float b) {
   const double q = double(a) / double(b), size = magnitude(q);
-  const double f = size < 0x1p51 ? floor_small(size < 0x1p51 ? q : 0.0) : q;
+  const double f = size < 0x1p51 ? floor_small(q) : q;
   return narrow(a, b, wide_of(wide_bits(f) | (wide_bits(q) & wide_sign)));
 }
 
 // A remainder of magnitudes, 0 <= r < b, gets the sign of b, after Python: the floored one.
 TENON_LOOP_INLINE double floored_remainder(double a, double b, double r) {
   const uint64_t differ = (wide_bits(a) ^ wide_bits(b)) & wide_sign;
-  const double other = magnitude(b) - r;
-  const double size = r != 0.0 && wide_of(differ | wide_one) < 0.0 ? other : r;
+  const double other = r == 0.0 ? r : magnitude(b) - r;
+  const double size = wide_select(0u - (differ >> 63), other, r);
   return wide_of(wide_bits(size) | (wide_bits(b) & wide_sign));
 }
 // Where the quotient is below 2^28, so that its product with b is exact.

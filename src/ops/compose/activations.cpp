@@ -21,6 +21,26 @@ Tensor silu(const Tensor& x) {
   return in_f32("silu", x, [](const Tensor& f) { return f * sigmoid_f32(f); });
 }
 
+Tensor softplus(const Tensor& x) {
+  return in_f32("softplus", x, [](const Tensor& f) { return maximum(f, literal(f, 0)) + log1p(exp(-abs(f))); });
+}
+
+Tensor leaky_relu(const Tensor& x, double slope) {
+  return in_f32("leaky_relu", x, [&](const Tensor& f) { return where(greater(f, literal(f, 0)), f, f * number(f, slope)); });
+}
+
+Tensor elu(const Tensor& x, double alpha) {
+  return in_f32("elu", x, [&](const Tensor& f) { return where(greater(f, literal(f, 0)), f, expm1(f) * number(f, alpha)); });
+}
+
+// tanh(log(1 + e)) = n / (n + 2) with n = e (e + 2), e = exp(x); 1 from x = 20 on.
+Tensor mish(const Tensor& x) {
+  return in_f32("mish", x, [](const Tensor& f) {
+    const Tensor e = exp(minimum(f, literal(f, 20))), n = e * (e + literal(f, 2));
+    return f * (n / (n + literal(f, 2)));
+  });
+}
+
 Tensor gelu(const Tensor& x) {
   return in_f32("gelu", x, [](const Tensor& f) {
     const Tensor inner = erf(f * literal(f, std::numbers::sqrt2 / 2));

@@ -1,4 +1,4 @@
-// layer_norm and rms_norm as compositions; one launch each.
+// layer_norm, rms_norm and group_norm as compositions; one launch each.
 #include "base/check.h"
 #include "ops/reduce_rules.h"
 
@@ -36,6 +36,32 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   check_channels("rms_norm", x, weight);
   return in_f32("rms_norm", x, [&](const Tensor& f) {
     return f * rsqrt(row_mean(square(f)) + rule_number(f, eps)) * cast(weight, DType::f32);
+  });
+}
+
+Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& weight, const Tensor& bias, double eps) {
+  require_float("group_norm", x);
+  if (x.rank() < 2 || groups <= 0 || x.dim(1) % groups != 0)
+    fail_shape("group_norm", {&x}, cat("x must be [N, C, ..] and ", groups, " groups must divide C"));
+  for (const Tensor* t : {&weight, &bias}) {
+    if (!t->defined()) continue;
+    require_float("group_norm", *t);
+    if (t->shape() != Shape{x.dim(1)}) fail_shape("group_norm", {&x, t}, "weight and bias must be [C] for x: [N, C, ..]");
+  }
+  // The axes of a group stay apart, so that the statistics and the result have the same ones.
+  Shape split = x.shape(), channel(size_t(x.rank()) - 1, 1);
+  split[1] = x.dim(1) / groups;
+  split.insert(split.begin() + 1, groups);
+  channel[0] = x.dim(1);
+  std::vector<int64_t> axes;
+  for (int64_t a = 2; a < int64_t(split.size()); ++a) axes.push_back(a);
+  return in_f32("group_norm", x, [&](const Tensor& f) {
+    const Tensor g = reshape(f, split), n = rule_number(f, double(count_over(g, axes)));
+    auto group_mean = [&](const Tensor& t) { return reduce(ReduceOp::sum, t, axes, true) / n; };
+    const Tensor centred = g - group_mean(g);
+    Tensor out = reshape(centred * rsqrt(group_mean(square(centred)) + rule_number(f, eps)), x.shape());
+    if (weight.defined()) out = out * reshape(cast(weight, DType::f32), channel);
+    return bias.defined() ? out + reshape(cast(bias, DType::f32), channel) : out;
   });
 }
 

@@ -1,0 +1,6 @@
+#pragma once
+#include "runtime/kernel.h"
+
+namespace tenon::cpu {
+extern const NativeKernel attention_plain_kernel;  // direct loops, for TENON_LOWER=generated
+}

@@ -1,0 +1,210 @@
+#include "kernels/region/plain.cpu.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/scalar/plain.cpu.h"
+
+namespace tenon::cpu {
+
+using Kind = Instr::Kind;
+
+namespace {
+
+int64_t product(const RegionParams& p, int begin, int end) {
+  int64_t n = 1;
+  for (int a = begin; a < end; ++a) n *= p.dims[a];
+  return n;
+}
+
+// One reduction; values come in the order of the elements.
+class Fold {
+ public:
+  Fold(ReduceOp op, Lane lane) : op_(op), lane_(lane) {
+    if (op == ReduceOp::prod) real_ = 1, whole_ = 1;
+    if (op != ReduceOp::max && op != ReduceOp::argmax) return;
+    if (lane == Lane::f32) best_ = std::bit_cast<uint32_t>(-std::numeric_limits<float>::infinity());
+    if (lane == Lane::i32) best_ = 0x80000000u;
+  }
+
+  void add(uint32_t v, int64_t position) {
+    const float f = std::bit_cast<float>(v);
+    if (op_ == ReduceOp::sum) {
+      if (lane_ == Lane::f32) real_ += double(f);
+      whole_ += v;
+    } else if (op_ == ReduceOp::prod) {
+      if (lane_ == Lane::f32) real_ *= double(f);
+      whole_ *= v;
+    } else if (first_ || wins(v)) {
+      best_ = v;
+      at_ = uint32_t(position);
+      first_ = false;
+    }
+  }
+
+  uint32_t result() const {
+    if (op_ == ReduceOp::argmax) return at_;
+    if (op_ == ReduceOp::max) return best_;
+    return lane_ == Lane::f32 ? std::bit_cast<uint32_t>(float(real_)) : whole_;
+  }
+
+ private:
+  // The first NaN stays; of equal values the first one, but a maximum of both zeros is +0.
+  bool wins(uint32_t v) const {
+    if (lane_ == Lane::i32) return int32_t(v) > int32_t(best_);
+    if (lane_ == Lane::u32) return v > best_;
+    const float a = std::bit_cast<float>(best_), b = std::bit_cast<float>(v);
+    if (std::isnan(a)) return false;
+    return std::isnan(b) || b > a || (op_ == ReduceOp::max && a == b && std::signbit(a));
+  }
+
+  ReduceOp op_;
+  Lane lane_;
+  double real_ = 0;
+  uint32_t whole_ = 0, best_ = 0, at_ = 0;
+  bool first_ = true;
+};
+
+}  // namespace
+
+PlainProgram::PlainProgram(const KernelArgs& args, std::byte* scratch)
+    : args_(args), desc_(*args.desc), params_(args.params->region), lanes_(reinterpret_cast<uint32_t*>(scratch)) {
+  int buffers = 0;
+  for (int i = 0; i < int(desc_.operands.size()); ++i) {
+    const bool is_buffer = desc_.operands[size_t(i)].kind == Operand::Kind::buffer;
+    if (i >= desc_.anchor_operands) buffer_of_[i - desc_.anchor_operands] = buffers;
+    buffers += is_buffer;
+  }
+  if (desc_.inner_rank > 0) inner_ = product(params_, desc_.outer_rank, desc_.outer_rank + desc_.inner_rank);
+}
+
+// `outer` and `inner`: row-major positions among the outer and the inner axes.
+void PlainProgram::move_to(int64_t outer, int64_t inner) {
+  int64_t coordinate[region_max_rank] = {};
+  const int rank = desc_.outer_rank + desc_.inner_rank;
+  for (int a = rank - 1; a >= 0; --a) {
+    int64_t& rest = a < desc_.outer_rank ? outer : inner;
+    if (rest == 0) continue;  // an axis that is reduced may have size 0
+    coordinate[a] = rest % params_.dims[a];
+    rest /= params_.dims[a];
+  }
+  for (int i = 0; i < int(desc_.operands.size()) - desc_.anchor_operands; ++i) {
+    const RegionOperandParams& p = params_.operands[i];
+    offset_[i] = p.base;
+    for (int a = 0; a < rank; ++a) offset_[i] += coordinate[a] * p.strides[a];
+    if (!desc_.operands[size_t(i + desc_.anchor_operands)].dynamic) continue;
+    const int64_t most = std::max<int64_t>(p.dynamic_max, 0);
+    offset_[i] += std::min<int64_t>(args_.scalars[p.dynamic_slot], most) * p.dynamic_stride;
+  }
+}
+
+uint32_t PlainProgram::gathered(const Instr& c) const {
+  const RegionOperandParams& p = params_.operands[number(c)];
+  const uint32_t bits = lanes_[c.args[0]];
+  const int64_t at = desc_.program[c.args[0]].lane == Lane::i32 ? int64_t(int32_t(bits)) : int64_t(bits);
+  if (at < 0 || at >= p.gather_extent)
+    return c.lane == Lane::f32 ? std::bit_cast<uint32_t>(std::numeric_limits<float>::quiet_NaN()) : 0;
+  return plain_load(desc_.operands[c.operand].dtype, buffer(c), offset_[number(c)] + at * p.gather_stride);
+}
+
+uint32_t PlainProgram::value(size_t k) const {
+  const Instr& c = desc_.program[k];
+  switch (c.kind) {
+    case Kind::constant: return c.bits;
+    case Kind::scalar: return args_.scalars[params_.scalar_slots[c.bits]];
+    case Kind::load: return plain_load(desc_.operands[c.operand].dtype, buffer(c), offset_[number(c)]);
+    case Kind::gather: return gathered(c);
+    case Kind::index: return uint32_t(uint64_t(offset_[number(c)]) >> (c.bits ? 32 : 0));
+    case Kind::accumulator: return std::bit_cast<uint32_t>(result_);
+    case Kind::op: {
+      uint32_t x[5] = {};
+      for (int a = 0; a < info(c.op).arity; ++a) x[a] = lanes_[c.args[size_t(a)]];
+      return plain_apply(c, x);
+    }
+    default: return 0;
+  }
+}
+
+// Instructions before `k` that vary along the row (all of a map's), at the current place.
+void PlainProgram::elements_before(size_t k) {
+  for (size_t j = 0; j < k; ++j)
+    if (!desc_.program[j].row && desc_.program[j].kind != Kind::store) lanes_[j] = value(j);
+}
+
+void PlainProgram::store(const Instr& c) const {
+  plain_store(desc_.operands[c.operand].dtype, buffer(c), offset_[number(c)], lanes_[c.args[0]]);
+}
+
+void PlainProgram::element(int64_t at, float result) {
+  result_ = result;
+  move_to(at, 0);
+  elements_before(desc_.program.size());
+  for (const Instr& c : desc_.program)
+    if (c.kind == Kind::store) store(c);
+}
+
+// The row's values are computed again for each reduction: nothing of a row is kept.
+uint32_t PlainProgram::reduce(size_t k, int64_t row) {
+  const Instr& c = desc_.program[k];
+  Fold fold(c.reduce, c.arg_lane);
+  for (int64_t i = 0; i < inner_; ++i) {
+    move_to(row, i);
+    elements_before(k);
+    fold.add(lanes_[c.args[0]], i);
+  }
+  return fold.result();
+}
+
+void PlainProgram::row(int64_t row) {
+  bool inner_stores = false;
+  for (size_t k = 0; k < desc_.program.size(); ++k) {
+    const Instr& c = desc_.program[k];
+    if (c.kind == Kind::store) inner_stores = inner_stores || !c.row;
+    if (c.kind == Kind::store || !c.row) continue;
+    if (c.kind == Kind::reduce) {
+      lanes_[k] = reduce(k, row);
+    } else {
+      move_to(row, 0);
+      lanes_[k] = value(k);
+    }
+  }
+  for (int64_t i = 0; inner_stores && i < inner_; ++i) {
+    move_to(row, i);
+    elements_before(desc_.program.size());
+    for (const Instr& c : desc_.program)
+      if (c.kind == Kind::store && !c.row) store(c);
+  }
+  move_to(row, 0);
+  for (const Instr& c : desc_.program)
+    if (c.kind == Kind::store && c.row) store(c);
+}
+
+namespace {
+
+constexpr int64_t group_elements = 1024;
+
+bool always(const KernelDesc&) { return true; }
+
+Grid map_grid(const KernelDesc& d, const Params& p) {
+  return {(product(p.region, 0, d.outer_rank) + group_elements - 1) / group_elements, PlainProgram::scratch_bytes(d)};
+}
+
+void run_map(const KernelArgs& args, int64_t group, std::byte* scratch) {
+  const int64_t n = product(args.params->region, 0, args.desc->outer_rank);
+  PlainProgram program(args, scratch);
+  for (int64_t i = group * group_elements; i < std::min(n, (group + 1) * group_elements); ++i) program.element(i);
+}
+
+Grid row_grid(const KernelDesc& d, const Params& p) {
+  return {product(p.region, 0, d.outer_rank), PlainProgram::scratch_bytes(d)};
+}
+
+void run_row(const KernelArgs& args, int64_t group, std::byte* scratch) { PlainProgram(args, scratch).row(group); }
+
+}  // namespace
+
+const NativeKernel plain_map_kernel{"map", "map_plain", always, map_grid, nullptr, run_map, true};
+const NativeKernel plain_row_kernel{"row", "row_plain", always, row_grid, nullptr, run_row, true};
+
+}  // namespace tenon::cpu

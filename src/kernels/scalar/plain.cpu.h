@@ -1,0 +1,22 @@
+// Scalar ops, loads and stores one lane at a time, with the standard library's functions: what the plain kernels of the
+// CPU are made of. They share no code with the SIMD loops, so that each can be checked against the other.
+// A lane is 32 bits: an f32, i32 or u32.
+#pragma once
+#include <bit>
+
+#include "runtime/kernel.h"
+
+namespace tenon::cpu {
+
+// `x`: the arguments' lanes. Functions are computed in double and rounded once to f32.
+uint32_t plain_apply(const Instr& instr, const uint32_t* x);
+
+// Element `i` of a buffer, and the same as a number; quantised formats give f32, as GGUF documents them.
+uint32_t plain_load(DType dtype, const std::byte* base, int64_t i);
+inline float plain_float(DType dtype, const std::byte* base, int64_t i) {
+  return std::bit_cast<float>(plain_load(dtype, base, i));
+}
+// Rounds to the dtype.
+void plain_store(DType dtype, std::byte* base, int64_t i, uint32_t lane);
+
+}  // namespace tenon::cpu

@@ -1,0 +1,40 @@
+// Modes of lowering in tests: setting one for a while, and finding kernels in the census that a mode must not run.
+#pragma once
+#include <string>
+
+#include "graph/mode.h"
+#include "tenon/device.h"
+
+namespace tenon::modes {
+
+using graph::LowerMode;
+inline constexpr LowerMode lower_modes[] = {LowerMode::tuned, LowerMode::generated, LowerMode::composed};
+inline const char* name_of(LowerMode m) {
+  return m == LowerMode::tuned ? "tuned" : m == LowerMode::generated ? "generated" : "composed";
+}
+
+class InLowerMode {
+ public:
+  explicit InLowerMode(LowerMode mode) : before_(graph::lower_mode()) { graph::set_lower_mode(mode); }
+  ~InLowerMode() { graph::set_lower_mode(before_); }
+  InLowerMode(const InLowerMode&) = delete;
+
+ private:
+  LowerMode before_;
+};
+
+// Kernels that ran on the cpu since the census was reset and that are not of the mode, one a line. A kernel that stands
+// alone in its family (sample has no composition and one kernel) is of every mode.
+inline std::string foreign_kernels(const Device& cpu, LowerMode mode) {
+  std::string out;
+  for (const auto& [name, launches] : cpu.census()) {
+    if (name.starts_with("sample")) continue;
+    const bool plain = name.find("_plain") != std::string::npos;
+    const bool region = name.starts_with("map_") || name.starts_with("row_");
+    const bool belongs = mode == LowerMode::generated ? plain : !plain && (mode == LowerMode::tuned || region);
+    if (!belongs) out += name + "\n";
+  }
+  return out;
+}
+
+}  // namespace tenon::modes
