@@ -2,7 +2,7 @@
 # Everything that CI runs, in steps; with arguments, only the named steps:
 #
 #   layers   the rules of tools/check_layers over this tree
-#   tools    unit tests of the scripts in tools/
+#   tools    unit tests of the scripts in tools/; docs/ops.md against docs/coverage/
 #   release  build with g++ and run the C++ tests
 #   qwen2    small random models against the NumPy oracle, on host and cpu
 #   exact    SmolLM2 against its exact answers, on host and cpu
@@ -30,7 +30,7 @@ build() { tools/build.sh "$1" "$jobs"; }
 
 step_layers() { python3 tools/check_layers; }
 
-step_tools() { "$python" -m unittest discover -s tests/tools; }
+step_tools() { "$python" -m unittest discover -s tests/tools && python3 tools/gen_ops_md.py --check; }
 
 step_release() { build release && ctest --preset release; }
 

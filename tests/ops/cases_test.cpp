@@ -2,6 +2,9 @@
 // lowering, against the row's plain reference; then cpu against host, and the modes against each other.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <map>
 #include <set>
 
 #include "base/cat.h"
@@ -312,6 +315,36 @@ TEST(OpTable, EveryOpHasACaseAndEveryCaseAnOp) {
   for (const std::string& op : ops) EXPECT_TRUE(cases.contains(op)) << op << " has no row in tests/ops/cases.def";
   for (const std::string& op : cases) EXPECT_TRUE(ops.contains(op)) << "tests/ops/cases.def names an unknown op: " << op;
   EXPECT_EQ(ops.size(), list_ops().size()) << "an op is listed twice";
+}
+
+// What docs/coverage/DEVICE.json holds: each op's dtypes that give the reference's values on the device.
+std::string coverage(const char* name) {
+  std::map<std::string, std::set<DType>> works;
+  for (const Case& c : all_cases())
+    for (DType t : c.dtypes) {
+      R r;
+      for (size_t i = 0; i < c.inputs.size(); ++i) r.push_back(make_values(c.inputs[i], t, c.shapes[0][i], Layout(0), 7 + i));
+      const Values want = c.reference(r, t, c.shapes[0][0]);
+      if (difference(want, run(c, r, t, c.shapes[0][0], 0, false, device(name)), c.within.of(want.dtype)).empty()) works[c.op].insert(t);
+    }
+  std::string out = cat("{\"device\": \"", name, "\", \"ops\": [\n");
+  for (size_t i = 0; i < list_ops().size(); ++i) {
+    const OpInfo& op = list_ops()[i];
+    std::string dtypes;
+    for (DType t : works[op.name]) dtypes += cat(dtypes.empty() ? "" : ", ", "\"", to_string(t), "\"");
+    out += cat("  {\"op\": \"", op.name, "\", \"kind\": \"", op.kind, "\", \"dtypes\": [", dtypes, "]}", i + 1 < list_ops().size() ? "," : "", "\n");
+  }
+  return out + "]}\n";
+}
+
+TEST(OpTable, CommittedCoverageIsWhatRuns) {
+  for (const char* name : {"cpu", "host"}) {
+    const std::string path = cat(TENON_TEST_DATA, "/../../docs/coverage/", name, ".json"), now = coverage(name);
+    if (std::getenv("TENON_UPDATE_COVERAGE")) std::ofstream(path) << now;
+    std::ifstream file(path);
+    const std::string committed{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_EQ(committed, now) << path << "; if the change is meant, run once with TENON_UPDATE_COVERAGE=1, then tools/gen_ops_md.py";
+  }
 }
 
 TEST(OpTable, CasesHaveDistinctNames) {
