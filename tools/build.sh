@@ -7,6 +7,7 @@ preset=${1:?usage: tools/build.sh PRESET [JOBS [TARGET]]}
 jobs=${2:-2}
 target=${3:-all}
 folder=build/$preset
+mkdir -p build
 
 echo "build: preset $preset into $folder, $jobs jobs"
 # Quiet while all goes well; ninja reconfigures by itself when a CMake file changed. A folder that was configured at
