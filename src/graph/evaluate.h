@@ -11,6 +11,9 @@ namespace tenon::graph {
 // Evaluates the roots in one plan and turns each into a leaf. `donated` as in build_plan(). Returns after submission.
 void evaluate(std::span<const NodeRef> roots, const std::unordered_set<const Node*>& donated = {});
 
+// The node evaluated, as a dense leaf: itself, or a copy where its value is a strided look at another leaf.
+NodeRef evaluate_dense(NodeRef node);
+
 std::shared_ptr<const Plan> plan_for(std::span<const NodeRef> roots, const std::unordered_set<const Node*>& donated = {});
 
 // Results of an execution as new leaves.

@@ -58,13 +58,7 @@ NodeRef densely(NodeRef n) {
   return strided && !n->shape.empty() ? graph::concat({n}, 0) : n;
 }
 
-NodeRef evaluated(const Tensor& t) {
-  NodeRef n = graph::node_of(t);
-  graph::evaluate({&n, 1});
-  n = densely(n);
-  graph::evaluate({&n, 1});
-  return n;
-}
+NodeRef evaluated(const Tensor& t) { return graph::evaluate_dense(graph::node_of(t)); }
 
 }  // namespace
 

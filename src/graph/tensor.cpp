@@ -95,12 +95,7 @@ int32_t Readback::item_i32() {
 }
 
 Readback Tensor::read_async() const {
-  NodeRef n = graph::node_of(*this);
-  graph::evaluate({&n, 1});
-  if (n->strides != dense_strides(n->shape) && element_count(n->shape) > 0) {
-    n = graph::concat({n}, 0);  // one part: a dense copy
-    graph::evaluate({&n, 1});
-  }
+  const NodeRef n = graph::evaluate_dense(graph::node_of(*this));
   return Readback(std::make_shared<Readback::Impl>(Readback::Impl{graph::start_read(*n), n->dtype}));
 }
 
