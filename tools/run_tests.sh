@@ -70,6 +70,8 @@ if [ $# = 0 ]; then
   steps+=(release cli readme install qwen2 exact)
 fi
 
+logs=build/logs
+mkdir -p "$logs"
 failed=()
 for step in "${steps[@]}"; do
   if [ "$(type -t "step_$step")" != function ]; then
@@ -78,11 +80,17 @@ for step in "${steps[@]}"; do
   fi
   echo "== $step"
   start=$SECONDS
-  if "step_$step"; then result=passed; else result=FAILED failed+=("$step"); fi
+  if "step_$step" 2>&1 | tee "$logs/$step.log"; then result=passed; else result=FAILED failed+=("$step"); fi
   echo "== $step $result in $((SECONDS - start)) s"
 done
 
 if [ ${#failed[@]} -gt 0 ]; then
+  # Said again at the end, where whoever reads only that finds it.
+  for step in "${failed[@]}"; do
+    echo "== what failed in $step (all of it: $logs/$step.log)"
+    grep -nE "Failure|\*\*\*|FAILED|ERROR|[Ee]rror:" "$logs/$step.log" | tail -n 30
+    tail -n 15 "$logs/$step.log"
+  done
   echo "run_tests: failed: ${failed[*]}"
   exit 1
 fi
