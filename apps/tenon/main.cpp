@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
   add_plan(app, action);
   add_devices(app, action);
   add_doctor(app, action);
+  add_cache(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForVersion& e) {

@@ -3,6 +3,7 @@
 #include "tenon/device.h"
 #include "tenon/dtype.h"
 #include "tenon/error.h"
+#include "tenon/kernel_cache.h"
 #include "tenon/llm.h"
 #include "tenon/ops.h"
 #include "tenon/print.h"

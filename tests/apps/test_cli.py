@@ -230,6 +230,15 @@ class Output(CliTest):
             self.assertIn("tenon", done.text)
             self.assertEqual(done.errors, "")
 
+    def test_cache(self):
+        folder = os.path.join(self.folder, "kernels")
+        environment = {**os.environ, "TENON_KERNEL_CACHE": folder}
+        listed = json.loads(tenon("cache", "list", "--json", env=environment).text)
+        self.assertEqual(listed, {"folder": folder, "bytes": 0, "kernels": []})
+        self.assertIn("0 kernels", tenon("cache", "list", env=environment).text)
+        self.assertEqual(tenon("cache", "clear", env=environment).text, "removed 0 kernels\n")
+        self.assertIn("not kept", tenon("cache", "list", env={**os.environ, "TENON_KERNEL_CACHE": "off"}).text)
+
     def test_streams(self):
         process = subprocess.Popen([BIN, "run", self.tiny, "-p", "a", "-n", "4000"], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)

@@ -1,0 +1,207 @@
+#include "runtime/kernel_cache.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/byte_source.h"
+#include "base/cat.h"
+#include "base/folder.h"
+#include "tenon/error.h"
+
+namespace tenon {
+namespace {
+
+// An entry: this line, then lines "field value" for name, architecture, compiler, source (hash) and bytes, an empty
+// line, the binary, and 8 bytes of checksum over everything before them.
+constexpr std::string_view magic = "tenon kernel 1\n";
+constexpr std::string_view ending = ".kernel";
+constexpr size_t checksum_bytes = 8;
+constexpr int64_t largest_entry = int64_t(1) << 30;
+
+// FNV-1a (Fowler, Noll, Vo), 64 bits, from a chosen start.
+uint64_t fnv(std::span<const std::byte> bytes, uint64_t h = 0xcbf29ce484222325u) {
+  for (std::byte b : bytes) h = (h ^ uint64_t(b)) * 0x100000001b3u;
+  return h;
+}
+uint64_t fnv(std::string_view text, uint64_t start) { return fnv(std::as_bytes(std::span(text)), start); }
+
+std::string hex(uint64_t value) {
+  std::string out(16, '0');
+  for (int i = 15; i >= 0; --i, value >>= 4) out[size_t(i)] = "0123456789abcdef"[value & 15];
+  return out;
+}
+
+// 128 bits: two hashes with different starts.
+std::string text_hash(std::string_view text) {
+  return hex(fnv(text, 0xcbf29ce484222325u)) + hex(fnv(text, 0x9e3779b97f4a7c15u));
+}
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+std::string header(const KernelKey& key) {
+  return cat(magic, "name ", one_line(key.name), "\narchitecture ", one_line(key.architecture), "\ncompiler ",
+             one_line(key.compiler), "\nsource ", text_hash(key.source), " ", key.source.size(), "\n\n");
+}
+
+std::string file_name(const KernelKey& key) {
+  std::string prefix;
+  for (char c : key.name.substr(0, 80))
+    prefix += (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ? c : '_';
+  return cat(prefix, "_", text_hash(header(key)), ending);
+}
+
+std::optional<std::vector<std::byte>> read_entry(const std::string& path) {
+  try {
+    auto source = open_file(path);
+    if (source->size() > largest_entry) return std::nullopt;
+    std::vector<std::byte> bytes(size_t(source->size()));
+    source->read(0, bytes);
+    return bytes;
+  } catch (const Error&) {
+    return std::nullopt;  // not there, or gone meanwhile
+  }
+}
+
+bool intact(std::span<const std::byte> entry) {
+  if (entry.size() < magic.size() + checksum_bytes) return false;
+  uint64_t said;
+  std::memcpy(&said, entry.data() + entry.size() - checksum_bytes, checksum_bytes);
+  return said == fnv(entry.first(entry.size() - checksum_bytes)) &&
+         std::memcmp(entry.data(), magic.data(), magic.size()) == 0;
+}
+
+std::string field(std::string_view head, std::string_view name) {
+  const size_t at = head.find(cat("\n", name, " "));
+  if (at == head.npos) return {};
+  const size_t start = at + name.size() + 2;
+  return std::string(head.substr(start, head.find('\n', start) - start));
+}
+
+bool is_entry(const FolderFile& f) { return f.name.size() > ending.size() && f.name.ends_with(ending); }
+
+std::vector<std::string> split_at_colons(std::string_view text) {
+  std::vector<std::string> out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(':'), text.size());
+    if (end > 0) out.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+std::string user_folder_of_this_process() {
+  if (const char* said = std::getenv("TENON_KERNEL_CACHE"); said && *said) return std::string_view(said) == "off" ? "" : said;
+  const std::string folder = user_cache_folder("tenon");
+  return folder.empty() ? folder : folder + "/kernels";
+}
+
+std::vector<std::string> shipped_folders_of_this_process() {
+  const char* said = std::getenv("TENON_SHIPPED_KERNELS");
+  return said ? split_at_colons(said) : std::vector<std::string>{};
+}
+
+}  // namespace
+
+KernelCache::KernelCache(std::string user, std::vector<std::string> shipped, int64_t limit_bytes)
+    : user_(std::move(user)), shipped_(std::move(shipped)), limit_bytes_(limit_bytes) {}
+
+KernelCache& KernelCache::of_this_process() {
+  static KernelCache cache(user_folder_of_this_process(), shipped_folders_of_this_process());
+  return cache;
+}
+
+std::optional<std::vector<std::byte>> KernelCache::find(const KernelKey& key) {
+  const std::string head = header(key), file = file_name(key);
+  std::vector<std::string> folders = shipped_;
+  if (!user_.empty()) folders.push_back(user_);
+  for (size_t i = 0; i < folders.size(); ++i) {
+    const std::string path = cat(folders[i], "/", file);
+    const bool users = i == shipped_.size();
+    auto entry = read_entry(path);
+    if (!entry) continue;
+    const bool ours = intact(*entry) && entry->size() >= head.size() + checksum_bytes &&
+                      std::memcmp(entry->data(), head.data(), head.size()) == 0;
+    if (!ours) {
+      if (users) remove_file(path);
+      continue;
+    }
+    if (users) mark_used(path);
+    entry->erase(entry->begin(), entry->begin() + std::ptrdiff_t(head.size()));
+    entry->resize(entry->size() - checksum_bytes);
+    return entry;
+  }
+  return std::nullopt;
+}
+
+bool KernelCache::store(const KernelKey& key, std::span<const std::byte> binary) {
+  if (user_.empty()) return false;
+  const std::string head = header(key);
+  std::vector<std::byte> entry;
+  entry.reserve(head.size() + binary.size() + checksum_bytes);
+  const auto head_bytes = std::as_bytes(std::span(head));
+  entry.insert(entry.end(), head_bytes.begin(), head_bytes.end());
+  entry.insert(entry.end(), binary.begin(), binary.end());
+  const uint64_t sum = fnv(entry);
+  const auto sum_bytes = std::as_bytes(std::span(&sum, 1));
+  entry.insert(entry.end(), sum_bytes.begin(), sum_bytes.end());
+  Lock lock(mutex_);
+  try {
+    write_file_atomically(user_, file_name(key), entry);
+  } catch (const Error& e) {
+    why_ = e.what();
+    return false;
+  }
+  keep_below_limit();
+  return true;
+}
+
+void KernelCache::keep_below_limit() {
+  std::vector<FolderFile> files = list_folder(user_);
+  std::erase_if(files, [](const FolderFile& f) { return !is_entry(f); });
+  int64_t total = 0;
+  for (const FolderFile& f : files) total += f.bytes;
+  std::sort(files.begin(), files.end(), [](auto& a, auto& b) { return a.last_used < b.last_used; });
+  // The newest stays even when it is larger than the limit: it was just asked for.
+  for (size_t i = 0; i + 1 < files.size() && total > limit_bytes_; ++i)
+    if (remove_file(cat(user_, "/", files[i].name))) total -= files[i].bytes;
+}
+
+std::vector<CachedKernel> KernelCache::list() const {
+  std::vector<CachedKernel> out;
+  std::vector<std::string> folders = shipped_;
+  if (!user_.empty()) folders.push_back(user_);
+  for (size_t i = 0; i < folders.size(); ++i)
+    for (const FolderFile& f : list_folder(folders[i])) {
+      if (!is_entry(f)) continue;
+      const auto entry = read_entry(cat(folders[i], "/", f.name));
+      if (!entry || !intact(*entry)) continue;
+      const std::string_view text(reinterpret_cast<const char*>(entry->data()), entry->size());
+      const std::string_view head = text.substr(0, text.find("\n\n") + 1);
+      out.push_back({folders[i], f.name, field(head, "name"), field(head, "architecture"), field(head, "compiler"), f.bytes,
+                     i < shipped_.size()});
+    }
+  return out;
+}
+
+int64_t KernelCache::clear() {
+  int64_t removed = 0;
+  if (user_.empty()) return removed;
+  for (const FolderFile& f : list_folder(user_))
+    if (is_entry(f) && remove_file(cat(user_, "/", f.name))) ++removed;
+  return removed;
+}
+
+std::string KernelCache::why() const {
+  Lock lock(mutex_);
+  return why_;
+}
+
+std::string kernel_cache_folder() { return KernelCache::of_this_process().user_folder(); }
+std::vector<CachedKernel> list_cached_kernels() { return KernelCache::of_this_process().list(); }
+int64_t clear_cached_kernels() { return KernelCache::of_this_process().clear(); }
+
+}  // namespace tenon
