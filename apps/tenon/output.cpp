@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 #include <system_error>
+#include <utility>
 
 #include "tenon/error.h"
 
@@ -56,6 +57,31 @@ std::string read_file(const std::string& path) {
   struct stat info;
   if (::fstat(fileno(file.get()), &info) == 0 && S_ISDIR(info.st_mode)) input_failed(path, EISDIR);
   return read_all(file.get(), path);
+}
+
+OutputFile::OutputFile(std::string path) : path_(std::move(path)), part_(path_ + ".part") {
+  file_ = std::fopen(part_.c_str(), "wb");
+  if (!file_) failed(errno);
+}
+
+OutputFile::~OutputFile() {
+  if (!file_) return;
+  std::fclose(file_);
+  std::remove(part_.c_str());
+}
+
+void OutputFile::write(std::string_view text) {
+  const bool whole = std::fwrite(text.data(), 1, text.size(), file_) == text.size();
+  const int code = errno;
+  const bool closed = std::fclose(std::exchange(file_, nullptr)) == 0;
+  if (whole && closed && std::rename(part_.c_str(), path_.c_str()) == 0) return;
+  const int reason = whole ? errno : code;
+  std::remove(part_.c_str());
+  failed(reason);
+}
+
+void OutputFile::failed(int code) const {
+  throw Error(ErrorCode::io, "cannot write \"" + path_ + "\": " + std::generic_category().message(code), {.path = path_});
 }
 
 }  // namespace tenon::cli

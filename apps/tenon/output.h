@@ -1,5 +1,6 @@
 // Standard output, and files and standard input as text.
 #pragma once
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -21,5 +22,21 @@ std::string to_line(const Json& json);
 // All bytes of standard input, or of a file. Throws tenon::Error(io).
 std::string read_stdin();
 std::string read_file(const std::string& path);
+
+// A file that is written at the end of long work: opened at the start, so that a path that cannot be written is an error
+// before the work; whole or not there. Throws tenon::Error(io).
+class OutputFile {
+ public:
+  explicit OutputFile(std::string path);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  void write(std::string_view text);  // once
+
+ private:
+  [[noreturn]] void failed(int code) const;
+  std::string path_, part_;
+  std::FILE* file_ = nullptr;
+};
 
 }  // namespace tenon::cli

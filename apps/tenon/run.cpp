@@ -1,9 +1,11 @@
 // tenon run: a prompt in, an answer out.
 #include <CLI/Option.hpp>
 #include <CLI/Validators.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <unistd.h>
 
 #include "commands.h"
@@ -19,7 +21,8 @@ struct RunOptions {
   CLI::Option* prompt_given = nullptr;
   std::string prompt, file;
   llm::GenerateOptions generate;
-  bool json = false;
+  bool json = false, census = false;
+  std::string trace;
 };
 
 // In a chat the line end that closes a file or an `echo` is no part of the message; raw prompts stay as they are.
@@ -62,8 +65,22 @@ void print_statistics(const llm::Model& m, const llm::Generation& g) {
                m.device().name().c_str(), g.finish == llm::Finish::interrupted ? " (interrupted)" : "");
 }
 
+// Most launched first.
+void print_census(const Device& device) {
+  std::vector<std::pair<int64_t, std::string>> rows;
+  for (const auto& [name, launches] : device.census()) rows.emplace_back(launches, name);
+  std::sort(rows.begin(), rows.end(), [](auto& a, auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  std::fprintf(stderr, "%10s  kernel\n", "launches");
+  for (const auto& [launches, name] : rows) std::fprintf(stderr, "%10lld  %s\n", static_cast<long long>(launches), name.c_str());
+}
+
 int run(RunOptions& o) {
   const std::string prompt = read_prompt(o);
+  std::optional<OutputFile> trace;
+  if (!o.trace.empty()) {
+    trace.emplace(o.trace);
+    start_trace();
+  }
   llm::Model model = o.model.load();
   o.generate.cancel = &cancel_on_interrupt();
   const auto on_piece = [&](std::string_view piece) {
@@ -75,6 +92,11 @@ int run(RunOptions& o) {
   write_output(o.json ? to_line(to_json(model, g)) : "\n");
   flush_output();
   print_statistics(model, g);
+  if (o.census) print_census(model.device());
+  if (trace) {
+    model.device().synchronize();
+    trace->write(stop_trace());
+  }
   return g.finish == llm::Finish::interrupted ? exit_interrupted : exit_ok;
 }
 
@@ -97,6 +119,9 @@ void add_run(CLI::App& app, Action& chosen) {
   c.add_option("--min-p", o->generate.min_p, "Draw from tokens of at least P times the best one's probability; 0: off")
       ->check(CLI::Range(0.0f, 1.0f))->capture_default_str()->type_name("P");
   c.add_option("--seed", o->generate.seed, "Of the draws: equal seeds give equal answers")->capture_default_str()->type_name("S");
+  c.add_option("--trace", o->trace, "Write what ran when to a file for https://ui.perfetto.dev: host spans and each kernel's time")
+      ->type_name("FILE");
+  c.add_flag("--census", o->census, "Print how often each kernel was launched, to standard error");
   c.add_flag("--json", o->json, "Print one JSON object instead of the text as it comes");
   c.footer("The answer goes to standard output, a line of statistics to standard error. Ctrl-C ends the answer (exit code\n"
            "130), a second one the program.\n\n"

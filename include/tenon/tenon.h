@@ -9,4 +9,5 @@
 #include "tenon/print.h"
 #include "tenon/state.h"
 #include "tenon/tensor.h"
+#include "tenon/trace.h"
 #include "tenon/version.h"

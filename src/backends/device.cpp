@@ -6,6 +6,7 @@
 
 #include "backends/table.h"
 #include "base/check.h"
+#include "base/trace.h"
 #include "runtime/device_context.h"
 
 namespace tenon {
@@ -86,6 +87,7 @@ int64_t Device::peak_memory_bytes() const {
   return context_->pool().peak();
 }
 void Device::synchronize() const {
+  const TraceSpan span("synchronize");
   Backend::Ticket ticket;
   {
     RecursiveLock lock(context_->mutex());

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/mutex.h"
+#include "base/trace.h"
 
 #if !defined(__wasi__)
 #include <sched.h>
@@ -31,6 +32,23 @@ class Scratch {
   std::vector<std::byte> memory_;
 };
 
+// A command's time from its first group to its last.
+class KernelSpan {
+ public:
+  KernelSpan(const std::string& queue, const TeamQueue::Command& c)
+      : queue_(queue), name_(tracing() ? c.name : nullptr), start_(name_ ? trace_clock() : 0) {}
+  ~KernelSpan() {
+    if (name_) trace_kernel(queue_, name_, start_, trace_clock());
+  }
+  KernelSpan(const KernelSpan&) = delete;
+  KernelSpan& operator=(const KernelSpan&) = delete;
+
+ private:
+  const std::string& queue_;
+  const char* name_;
+  int64_t start_;
+};
+
 void run_all(const TeamQueue::Command& c, Scratch& scratch) {
   std::byte* mine = scratch.at_least(c.scratch_bytes);
   for (int64_t g = 0; g < c.groups; ++g) c.run(c.context, g, mine);
@@ -41,15 +59,19 @@ void run_all(const TeamQueue::Command& c, Scratch& scratch) {
 #if defined(__wasi__)
 
 struct TeamQueue::Impl {
+  std::string name;
   Scratch scratch;
   Ticket next = 0;
 };
-TeamQueue::TeamQueue(int) : impl_(std::make_unique<Impl>()) {}
+TeamQueue::TeamQueue(int, std::string name) : impl_(std::make_unique<Impl>()) { impl_->name = std::move(name); }
 TeamQueue::~TeamQueue() = default;
 void TeamQueue::stop() {}
 int TeamQueue::threads() const { return 1; }
 TeamQueue::Ticket TeamQueue::post(const std::vector<Command>& commands) {
-  for (const Command& c : commands) run_all(c, impl_->scratch);
+  for (const Command& c : commands) {
+    const KernelSpan span(impl_->name, c);
+    run_all(c, impl_->scratch);
+  }
   return ++impl_->next;
 }
 void TeamQueue::wait(Ticket) {}
@@ -73,6 +95,7 @@ void pause_briefly() {
 
 struct TeamQueue::Impl {
   int threads = 1;
+  std::string name;
 
   // Posting side.
   Mutex mutex;
@@ -142,6 +165,7 @@ struct TeamQueue::Impl {
 
   void run_batch(const std::vector<Command>& batch, Scratch& scratch) {
     for (const Command& c : batch) {
+      const KernelSpan span(name, c);
       if (threads > 1 && c.groups > 1) run_shared(c, scratch);
       else run_all(c, scratch);
     }
@@ -170,7 +194,8 @@ struct TeamQueue::Impl {
   }
 };
 
-TeamQueue::TeamQueue(int threads) : impl_(std::make_unique<Impl>()) {
+TeamQueue::TeamQueue(int threads, std::string name) : impl_(std::make_unique<Impl>()) {
+  impl_->name = std::move(name);
   impl_->threads = threads < 1 ? 1 : threads;
   try {
     impl_->team.emplace_back([this] { impl_->leader(); });

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace tenon {
@@ -18,10 +19,12 @@ class TeamQueue {
     void* context = nullptr;
     int64_t groups = 1;
     int64_t scratch_bytes = 0;
+    const char* name = nullptr;  // for traces; null: not shown
   };
   using Ticket = uint64_t;
 
-  explicit TeamQueue(int threads);
+  // `name`: for traces.
+  explicit TeamQueue(int threads, std::string name = "queue");
   ~TeamQueue();  // finishes what was posted
   TeamQueue(const TeamQueue&) = delete;
   TeamQueue& operator=(const TeamQueue&) = delete;

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/trace.h"
 #include "graph/plan_builder.h"
 #include "runtime/execute.h"
 
@@ -44,6 +45,7 @@ std::shared_ptr<const Plan> cached_plan(const std::shared_ptr<DeviceContext>& de
   std::vector<uint64_t> key = plan_key(roots, inputs, donated);
   PlanCache& cache = plan_cache(*device);
   if (auto plan = cache.find(key)) return plan;
+  const TraceSpan span("make a plan");
   auto plan = build_plan(device, roots, inputs, donated);
   ++device->counters().plans;
   cache.add(std::move(key), plan);
@@ -164,6 +166,7 @@ std::vector<std::byte> finish_read(PendingRead& r) {
     RecursiveLock lock(r.device->mutex());
     ++r.device->counters().waits;
   }
+  const TraceSpan span("wait for a value");
   r.device->backend().wait(r.ticket);  // not under the lock: other threads may submit meanwhile
   return std::move(*r.bytes);
 }

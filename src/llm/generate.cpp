@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/trace.h"
 #include "base/cat.h"
 #include "llm/model.h"
 #include "tenon/error.h"
@@ -66,6 +67,7 @@ class Generator {
   }
 
   bool feed(const std::vector<int32_t>& prompt, int64_t& done) {
+    const TraceSpan span("prefill");
     const int64_t count = int64_t(prompt.size());
     while (done < count) {
       if (stopped()) return false;
@@ -83,7 +85,9 @@ class Generator {
   void decode() {
     const PhaseTimer timer(m_.session.device());
     int64_t submitted = 1;  // tokens whose drawing was submitted
+    const TraceSpan span("decode");
     const auto submit = [&] {
+      const TraceSpan step("decode step");
       newest_ = m_.session.run(newest_, draw_);
       ++submitted;
     };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/trace.h"
 
 namespace tenon {
 namespace {
@@ -39,6 +40,7 @@ Ref<Storage> allocate(const std::shared_ptr<DeviceContext>& device, int64_t byte
 Execution execute(const std::shared_ptr<DeviceContext>& device, const std::shared_ptr<const Plan>& plan,
                   std::span<const LeafBinding> leaves, std::span<const uint32_t> scalars) {
   TENON_CHECK(int(leaves.size()) == plan->leaves && int(scalars.size()) == plan->scalars);
+  const TraceSpan span("submit a plan");
   RecursiveLock lock(device->mutex());
   Backend& backend = device->backend();
   // Blocks may go back to the pool at the end of this function: later work is ordered behind this plan's. Only the

@@ -239,6 +239,28 @@ class Output(CliTest):
         self.assertEqual(tenon("cache", "clear", env=environment).text, "removed 0 kernels\n")
         self.assertIn("not kept", tenon("cache", "list", env={**os.environ, "TENON_KERNEL_CACHE": "off"}).text)
 
+    def test_trace_and_census(self):
+        path = self.path("trace.json")
+        done = tenon("run", self.tiny, "-p", "a", "-n", "4", "--trace", path, "--census", "--device", "cpu")
+        self.assertEqual(done.returncode, 0, done.errors)
+        with open(path, encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        rows = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M"}
+        spans = [(rows[e["tid"]], e["name"], e["ts"], e["dur"]) for e in events if e["ph"] == "X"]
+        self.assertIn("prefill", [name for row, name, *_ in spans if row == "main thread"])
+        self.assertEqual(3, [name for row, name, *_ in spans if row == "main thread"].count("decode step"))
+        kernels = [s for s in spans if s[0] == "device cpu"]
+        self.assertTrue(any("matmul" in name for _, name, *_ in kernels))
+        # One queue: no kernel starts before the one before it ended.
+        kernels.sort(key=lambda s: s[2])
+        for before, after in zip(kernels, kernels[1:]):
+            self.assertLessEqual(before[2] + before[3], after[2] + 0.002)
+        launches = sum(name != "copy" for _, name, *_ in kernels)
+        counted = [line.split() for line in done.errors.splitlines() if line[:10].strip().isdigit()]
+        self.assertEqual(launches, sum(int(n) for n, _ in counted))
+        self.assert_error(tenon("run", self.tiny, "-p", "a", "--trace", "/no/such/folder/t.json"), "/no/such/folder/t.json")
+        self.assertFalse(os.path.exists(path + ".part"))
+
     def test_streams(self):
         process = subprocess.Popen([BIN, "run", self.tiny, "-p", "a", "-n", "4000"], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)

@@ -47,7 +47,7 @@ void run_copy(void* context, int64_t group, std::byte*) {
 
 class CpuBackend : public Backend {
  public:
-  explicit CpuBackend(int threads) : queue_(threads > 0 ? threads : available_threads()) {
+  explicit CpuBackend(int threads) : queue_(threads > 0 ? threads : available_threads(), "cpu") {
     description_ = cat(to_string(cpu_isa()), ", ", queue_.threads(), queue_.threads() == 1 ? " thread" : " threads");
   }
   ~CpuBackend() override { wait(submit()); }
@@ -96,7 +96,7 @@ class CpuBackend : public Backend {
     r.params = &params;
     r.scalars = reinterpret_cast<const uint32_t*>(address(scalars.buffer) + scalars.offset);
     for (size_t i = 0; i < views.size(); ++i) r.buffers[i] = address(views[i].buffer) + views[i].offset;
-    commands_.push_back({run_launch, &r, grid.groups, grid.scratch_bytes});
+    commands_.push_back({run_launch, &r, grid.groups, grid.scratch_bytes, k.name.c_str()});
   }
 
   Ticket submit() override {
@@ -118,7 +118,7 @@ class CpuBackend : public Backend {
     r.to = to;
     r.from = from;
     r.bytes = bytes;
-    commands_.push_back({run_copy, &r, (bytes + copy_bytes_per_group - 1) / copy_bytes_per_group, 0});
+    commands_.push_back({run_copy, &r, (bytes + copy_bytes_per_group - 1) / copy_bytes_per_group, 0, "copy"});
   }
 
   struct InFlight {

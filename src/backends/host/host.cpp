@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/native_kernels.h"
+#include "base/trace.h"
 #include "base/check.h"
 
 namespace tenon {
@@ -52,7 +53,9 @@ class HostBackend : public Backend {
                           reinterpret_cast<const uint32_t*>(address(scalars.buffer) + scalars.offset)};
     std::vector<std::byte> scratch(size_t(grid.scratch_bytes) + 64);
     const auto misaligned = reinterpret_cast<uintptr_t>(scratch.data()) % 64;
+    const int64_t start = tracing() ? trace_clock() : 0;
     for (int64_t g = 0; g < grid.groups; ++g) ready.code->run(args, g, scratch.data() + (64 - misaligned) % 64);
+    if (start != 0) trace_kernel(name_, k.name, start, trace_clock());
   }
 
   Ticket submit() override { return ++ticket_; }
