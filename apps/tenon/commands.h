@@ -14,6 +14,7 @@ void add_plan(CLI::App& app, Action& chosen);
 void add_devices(CLI::App& app, Action& chosen);
 void add_doctor(CLI::App& app, Action& chosen);
 void add_cache(CLI::App& app, Action& chosen);
+void add_bench(CLI::App& app, Action& chosen);
 
 constexpr int exit_ok = 0, exit_error = 1, exit_usage = 2, exit_interrupted = 130;
 

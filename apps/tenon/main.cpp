@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   add_devices(app, action);
   add_doctor(app, action);
   add_cache(app, action);
+  add_bench(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForVersion& e) {

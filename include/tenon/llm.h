@@ -58,6 +58,7 @@ struct GenerateOptions {
   float top_p = 1;         // 1: off
   float min_p = 0;         // 0: off
   uint64_t seed = 0;
+  bool ignore_end = false; // goes on after the model's end token (for measuring)
   Cancel* cancel = nullptr;
 };
 
@@ -123,5 +124,10 @@ class Model {
  private:
   std::shared_ptr<Impl> impl_;
 };
+
+// A model of a true shape with random weights, for measuring: "MODEL:TYPE" with qwen2.5-0.5b, qwen2.5-1.5b, qwen2.5-7b or
+// smollm2-135m, and f32, f16, bf16, q8_0, q4_0 or q4_1 (of the matrices; bf16 when left out). A GGUF file that is made
+// while it is read, the same each time. Its tokens are the bytes and fillers. Throws Error(invalid_argument).
+std::shared_ptr<ByteSource> random_weights(const std::string& spec);
 
 }  // namespace tenon::llm

@@ -106,7 +106,7 @@ class Generator {
 
   // Whether generation goes on after this token.
   bool accept(int32_t id) {
-    if (m_.tokenizer.is_end(id)) return finish(Finish::eos);
+    if (!o_.ignore_end && m_.tokenizer.is_end(id)) return finish(Finish::eos);
     out_.ids.push_back(id);
     if (!m_.tokenizer.is_control(id)) show(decoder_.push(id));
     if (stopped()) return finish(Finish::interrupted);

@@ -261,6 +261,22 @@ class Output(CliTest):
         self.assert_error(tenon("run", self.tiny, "-p", "a", "--trace", "/no/such/folder/t.json"), "/no/such/folder/t.json")
         self.assertFalse(os.path.exists(path + ".part"))
 
+    def test_bench(self):
+        done = tenon("bench", self.tiny, "-p", "8", "-n", "4", "-r", "2", "--json", "--device", "cpu")
+        self.assertEqual(done.returncode, 0, done.errors)
+        result = json.loads(done.text)
+        for phase in ("prefill_tok_s", "decode_tok_s"):
+            self.assertLessEqual(0 < result[phase]["min"], result[phase]["median"])
+            self.assertLessEqual(result[phase]["median"], result[phase]["max"])
+        self.assertIn("decode 4 after 3:", tenon("bench", self.tiny, "-p", "8", "-n", "4", "-d", "3", "-r", "1").text)
+        product = json.loads(tenon("bench", "matmul", "--m", "17", "--n", "9", "--k", "33", "-r", "3", "--json").text)
+        self.assertGreater(product["gflops"]["min"], 0)
+        self.assertEqual([product[x] for x in "mnk"], [17, 9, 33])
+        ops = json.loads(tenon("bench", "ops", "--mib", "1", "-r", "2", "--json").text)["ops"]
+        self.assertEqual(ops[0]["op"], "copy")
+        self.assert_error(tenon("bench"), "MODEL", "--random-weights")
+        self.assert_error(tenon("bench", "--random-weights", "gpt"), "qwen2.5-0.5b")
+
     def test_streams(self):
         process = subprocess.Popen([BIN, "run", self.tiny, "-p", "a", "-n", "4000"], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
