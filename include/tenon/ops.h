@@ -221,6 +221,41 @@ Tensor logsumexp(const Tensor& x, int64_t axis = -1, bool keepdims = false);
 Tensor softmax(const Tensor& x, int64_t axis = -1);
 Tensor log_softmax(const Tensor& x, int64_t axis = -1);
 
+// ---------------------------------------------------------------------------------------- along an axis, to an index
+// Running values along an axis; the shape and the dtype stay, a 0-d tensor is its own. Numbers. Floats are computed in
+// f32 and rounded once; integers wrap. A row longer than 1024 is scanned in blocks, whose totals are scanned and then
+// taken in; the values depend on nothing but the shape.
+Tensor cumsum(const Tensor& x, int64_t axis = -1);
+Tensor cumprod(const Tensor& x, int64_t axis = -1);        // a row is not cut into blocks
+Tensor cummax(const Tensor& x, int64_t axis = -1);         // NaN from the first NaN on
+Tensor logcumsumexp(const Tensor& x, int64_t axis = -1);   // log of the running sum of exp, without overflow; floats
+// Positions (i32) that sort along an axis. Stable, ascending or descending: equal values keep their order in both. NaN is
+// the greatest value, -0 equals 0, false is less than true. Any plain dtype; a 0-d tensor gives 0.
+Tensor argsort(const Tensor& x, int64_t axis = -1, bool descending = false);
+// The values in that order.
+Tensor sort(const Tensor& x, int64_t axis = -1, bool descending = false);
+// The k first of sort(x, axis, true) and their positions (i32): of equal values the one with the lowest index comes
+// first, NaN before all. Error(shape) unless 0 <= k <= the axis's size.
+struct TopK {
+  Tensor values, indices;
+};
+TopK topk(const Tensor& x, int64_t k, int64_t axis = -1);
+// x with slices of the source at indices of an axis, the counterparts of take(): out[.., index[i], ..] becomes, is added,
+// or is the maximum with source[.., i, ..]. index: [n], i32 or u32; source: x's dtype, broadcast to x's shape with n in
+// place of the axis. An index outside [0, size) (so each negative one) is ignored. Where an index comes again: set takes
+// the last one, add sums x and then the contributions in their order, in chunks of 256, max takes the largest; NaN wins.
+// f16 and bf16 are combined in f32 and rounded once. set: any plain dtype; add and max: numbers. The same bits with any
+// number of threads.
+Tensor index_set(const Tensor& x, const Tensor& index, const Tensor& source, int64_t axis = 0);
+Tensor index_add(const Tensor& x, const Tensor& index, const Tensor& source, int64_t axis = 0);
+Tensor index_max(const Tensor& x, const Tensor& index, const Tensor& source, int64_t axis = 0);
+// The same element by element, the counterparts of take_along_axis(): out[i.., index[i.., j, k..], k..] and
+// source[i.., j, k..]. The index has x's number of axes and broadcasts to x's shape but for the axis, the source
+// broadcasts to the index; the order is the row-major one of the index.
+Tensor scatter_set(const Tensor& x, const Tensor& index, const Tensor& source, int64_t axis = -1);
+Tensor scatter_add(const Tensor& x, const Tensor& index, const Tensor& source, int64_t axis = -1);
+Tensor scatter_max(const Tensor& x, const Tensor& index, const Tensor& source, int64_t axis = -1);
+
 // ------------------------------------------------------------------------------------------------------------- neural
 // Over the last axis, in f32, rounded once. weight, bias: [C]; bias may be empty.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps = 1e-5);

@@ -13,6 +13,9 @@
 #include "kernels/region/region.cpu.h"
 #include "kernels/region/region.host.h"
 #include "kernels/sample/sample.cpu.h"
+#include "kernels/scan/scan.cpu.h"
+#include "kernels/scatter/scatter.cpu.h"
+#include "kernels/sort/sort.cpu.h"
 
 namespace tenon {
 namespace {
@@ -26,13 +29,18 @@ Rows cpu_rows() {
   append(rows, cpu::matmul_kernels());
   append(rows, cpu::quant_matmul_kernels());
   append(rows, cpu::attention_kernels());
-  for (const NativeKernel& k : {cpu::plain_map_kernel, cpu::plain_row_kernel, cpu::matmul_plain_kernel,
-                                cpu::quant_matmul_plain_kernel, cpu::attention_plain_kernel, sample_kernel})
+  for (const NativeKernel& k :
+       {cpu::scan_kernel, cpu::sort_kernel, cpu::scatter_kernel, cpu::plain_map_kernel, cpu::plain_row_kernel,
+        cpu::matmul_plain_kernel, cpu::quant_matmul_plain_kernel, cpu::attention_plain_kernel, scan_plain_kernel,
+        sort_plain_kernel, scatter_plain_kernel, sample_kernel})
     rows.push_back(k);
   return rows;
 }
 
-Rows host_rows() { return {host::map_kernel, host::row_kernel, host::matmul_kernel, sample_kernel}; }
+Rows host_rows() {
+  return {host::map_kernel,  host::row_kernel,     host::matmul_kernel, scan_plain_kernel,
+          sort_plain_kernel, scatter_plain_kernel, sample_kernel};
+}
 
 }  // namespace
 

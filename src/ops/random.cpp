@@ -1,6 +1,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "ops/compose/sample.h"
 #include "ops/rules.h"
 
 namespace tenon {
@@ -28,8 +29,7 @@ void sample_parameters(const graph::Node&, std::span<const graph::OperandView> v
   out.sample = p;
 }
 
-// Sorting ops, of which it could be composed, do not exist yet: a device needs the kernel.
-const graph::Anchor sample_anchor{"sample", 1, false, takes_dense, no_attributes, sample_parameters, nullptr};
+const graph::Anchor sample_anchor{"sample", 1, false, takes_dense, no_attributes, sample_parameters, compose_sample};
 
 }  // namespace
 

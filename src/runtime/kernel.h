@@ -163,6 +163,34 @@ struct SampleParams {
   I64 n, v;
   uint32_t temperature, top_k, top_p, min_p, seed_lo, seed_hi, position;
 };
+// Running values along the rows of x: [outer, rows, n] by strides (elements, any sign), out: the same shape, dense. They
+// start anew at each multiple of `block` along a row. Attribute: a ScanOp.
+struct ScanParams {
+  I64 outer, rows, n, block;
+  I64 x_outer, x_row, x_step;
+};
+enum class ScanOp : uint8_t { sum, prod, max, logsumexp };
+
+// Positions (u32) that sort each row of x: [outer, rows, n] by strides, stable, out: the same shape, dense. NaN is the
+// greatest value, both zeros are equal. Attribute: 1 for descending, where equal values keep their order too.
+struct SortParams {
+  I64 outer, rows, n;
+  I64 x_outer, x_row, x_step;
+};
+
+// out[o,d,i] = x[o,d,i] with source[o, order[k], i] for all k with keys[k] = d, in the order of k. x: [outer, size,
+// inner] and source: [outer, n, inner] by strides; keys (ascending) and order: u32 [n] dense; out dense. Attribute: a
+// ScatterOp.
+struct ScatterParams {
+  I64 outer, size, inner, n;
+  I64 x[3], source[3];
+};
+enum class ScatterOp : uint8_t {
+  set,  // the last one stays
+  add,  // x first, then sums over chunks of scatter_chunk
+  max,  // NaN wins
+};
+inline constexpr int64_t scatter_chunk = 256;
 
 struct Params {
   RegionParams region;
@@ -171,6 +199,9 @@ struct Params {
     QuantMatmulParams quant_matmul;
     AttentionParams attention;
     SampleParams sample;
+    ScanParams scan;
+    SortParams sort;
+    ScatterParams scatter;
   };
   Params() : region(), matmul() {}
 };

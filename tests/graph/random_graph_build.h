@@ -98,6 +98,11 @@ inline const std::map<std::string, Maker>& makers() {
       MAKE(max, max(t[0], tail(s.p, 1), s.p[0] != 0)), MAKE(min, min(t[0], tail(s.p, 1), s.p[0] != 0)),
       MAKE(any, any(t[0], tail(s.p, 1), s.p[0] != 0)), MAKE(var, var(t[0], tail(s.p, 1), 0, s.p[0] != 0)),
       MAKE(prod, prod(tanh(t[0]) + 1, tail(s.p, 1), s.p[0] != 0)), MAKE(argmin, argmin(t[0], s.p[1], s.p[0] != 0)), MAKE(argmax, argmax(t[0], s.p[1], s.p[0] != 0)),
+      MAKE(cumsum, cumsum(t[0], s.p[1])), MAKE(cummax, cummax(t[0], s.p[1])), MAKE(logcumsumexp, logcumsumexp(t[0], s.p[1])),
+      MAKE(cumprod, cumprod(tanh(t[0]) + 1, s.p[1])), MAKE(sort, sort(t[0], s.p[1], s.p[0] != 0)), MAKE(argsort, argsort(t[0], s.p[1], s.p[0] != 0)),
+      MAKE(index_set, index_set(t[0], t[1], t[2], s.p[0])), MAKE(index_add, index_add(t[0], t[1], t[2], s.p[0])),
+      MAKE(index_max, index_max(t[0], t[1], t[2], s.p[0])), MAKE(scatter_set, scatter_set(t[0], t[1], t[2], s.p[0])),
+      MAKE(scatter_add, scatter_add(t[0], t[1], t[2], s.p[0])), MAKE(scatter_max, scatter_max(t[0], t[1], t[2], s.p[0])),
       MAKE(logsumexp, logsumexp(t[0], s.p[1], s.p[0] != 0)), MAKE(softmax, softmax(t[0], s.p[1])),
       MAKE(log_softmax, log_softmax(t[0], s.p[1])),
       MAKE(rms_norm, rms_norm(t[0], plain_leaf(DType::f32, {t[0].dim(-1)}, 5, d))),
@@ -381,7 +386,9 @@ class Generator {
     const Tensor t = tensors_[size_t(x)];
     const int64_t axis = dice_.below(t.rank()), n = t.dim(axis);
     Shape other = t.shape();
-    switch (dice_.below(9)) {
+    switch (dice_.below(11)) {
+      case 9:
+      case 10: add_scatter(x, axis); break;
       case 5: add("roll", {x}, {axis, dice_.between(-3, 3)}); break;
       case 6: add("pad", {x}, {axis, dice_.between(0, 2), dice_.between(0, 2), dice_.below(3)}); break;
       case 7: dice_.chance(50) ? add("repeat", {x}, {axis, dice_.between(0, 3)}) : add("tril", {x}, {dice_.between(-2, 2)}); break;
@@ -409,6 +416,18 @@ class Generator {
         if (const int s = same(t.dtype(), other); s >= 0) add("update", {x, s}, {axis, dice_.between(0, n + 1)});
     }
   }
+  // Into x: slices by one index, or elements by one index each.
+  void add_scatter(int x, int64_t axis) {
+    static const char* const slices[] = {"index_set", "index_add", "index_max"};
+    static const char* const elements[] = {"scatter_set", "scatter_add", "scatter_max"};
+    const Tensor t = tensors_[size_t(x)];
+    Shape shape = t.shape();
+    shape[size_t(axis)] = dice_.between(0, 6);
+    const bool whole = dice_.chance(50);
+    const int i = same(dice_.chance(70) ? DType::i32 : DType::u32, whole ? Shape{shape[size_t(axis)]} : shape);
+    const int source = i < 0 ? i : same(t.dtype(), shape);
+    if (source >= 0) add(whole ? one_of(slices) : one_of(elements), {x, i, source}, {axis});
+  }
   int same(DType dtype, const Shape& shape) {
     for (int i = 0; i < 12; ++i)
       if (const int s = any(); tensors_[size_t(s)].dtype() == dtype && tensors_[size_t(s)].shape() == shape) return s;
@@ -427,7 +446,8 @@ class Generator {
 
   void add_reduction() {
     static const char* const any_axes[] = {"sum", "mean", "max", "min", "any", "var", "prod"};
-    static const char* const one_axis[] = {"argmax", "argmin", "logsumexp", "softmax", "log_softmax", "softmax"};
+    static const char* const one_axis[] = {"argmax", "argmin", "logsumexp", "softmax", "log_softmax", "softmax",
+                                           "cumsum", "cumprod", "cummax", "logcumsumexp", "sort", "argsort"};
     static const char* const last_axis[] = {"rms_norm", "layer_norm"};
     const int x = dice_.chance(85) ? some_float() : some([](const Tensor& t) { return is_integer(t.dtype()); });
     if (x < 0) return;

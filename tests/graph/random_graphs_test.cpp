@@ -91,7 +91,8 @@ bool is_exact(const std::string& op) {
                            "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "bitwise_and", "bitwise_or",
                            "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "divide", "raw_divide", "where", "cast",
                            "reshape", "permute", "expand_dims", "squeeze", "broadcast_to", "flip", "slice", "concat", "take",
-                           "dynamic_slice", "update", "max", "argmax", "min", "argmin", "any", "roll", "pad", "repeat", "tril", "take_along_axis"})
+                           "dynamic_slice", "update", "max", "argmax", "min", "argmin", "any", "roll", "pad", "repeat", "tril", "take_along_axis", "cummax",
+                           "sort", "argsort", "index_set", "index_max", "scatter_set", "scatter_max"})
     if (op == name) return true;
   return false;
 }
@@ -109,11 +110,12 @@ std::vector<Spread> spreads(const Graph& g, const std::vector<Tensor>& host) {
       out.largest = std::max(out.largest, in.largest);
       out.comparable = out.comparable && in.comparable;
       // What jumps (a comparison, an index, an integer) turns a rounding difference into another value.
-      const bool jumps = !is_float(s.dtype) || s.op == "take" || s.op == "take_along_axis";
+      const bool by_index = s.op.starts_with("take") || s.op.starts_with("index_") || s.op.starts_with("scatter_");
+      const bool jumps = !is_float(s.dtype) || by_index;
       if (in.tolerance > 0 && (jumps || s.op == "raw_divide" || s.op == "raw_log" || s.op == "raw_exp")) out.comparable = false;
     }
     const double unit = s.dtype == DType::bf16 ? 2e-2 : s.dtype == DType::f16 ? 3e-3 : 1e-4;
-    const bool integer_sum = s.op == "sum" && !is_float(s.dtype);
+    const bool integer_sum = (s.op.ends_with("sum") || s.op.ends_with("_add")) && !is_float(s.dtype);
     if (!is_exact(s.op) && !integer_sum) out.tolerance = std::max(out.tolerance, unit);
     else if (out.tolerance > 0) out.tolerance = std::max(out.tolerance, unit);
     const Bytes bytes = host[i].to_bytes();

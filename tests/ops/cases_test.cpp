@@ -9,6 +9,7 @@
 
 #include "base/cat.h"
 #include "ops/reference.h"
+#include "ops/reference_order.h"
 #include "support/lowering.h"
 #include "tenon/tenon.h"
 
@@ -35,6 +36,8 @@ const std::vector<Shapes> pairs{{{3, 5, 7}, {3, 5, 7}}, {{33, 65}, {65}}, {{5, 1
 const std::vector<Shapes> triples{{{3, 5, 7}, {3, 5, 7}, {3, 5, 7}}, {{65}, {33, 1}, {1, 65}}, {{}, {1025}, {}}, {{0, 2}, {2}, {}}};
 const std::vector<Shapes> rows{{{3, 5, 7}}, {{33, 65}}, {{1025}}, {{2, 2049}}, {{7, 1}}, {{0, 3}}, {{3, 2, 0}}};
 const std::vector<Shapes> rows_not_empty{{{3, 5, 7}}, {{33, 65}}, {{1025}}, {{2, 2049}}, {{7, 1}}};
+const std::vector<Shapes> scans{{{3, 5, 7}}, {{33, 65}}, {{1025}}, {{2, 2049}}, {{2500, 3}}, {{7, 1}}, {{}}, {{0, 3}}, {{3, 2, 0}}};
+const std::vector<Shapes> sorts{{{3, 5, 7}}, {{33, 65}}, {{1025}}, {{7, 1}}, {{}}, {{0, 3}}, {{3, 2, 0}}};
 const std::vector<Shapes> rows_or_0d{{{3, 5, 7}}, {{33, 65}}, {{2, 1025}}, {{}}, {{0, 3}}, {{2, 0}}};
 
 struct Fill {

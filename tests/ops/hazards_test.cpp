@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "support/compare.h"
 #include "tenon/tenon.h"
@@ -144,7 +145,13 @@ TEST_P(Hazards, D4_ReversedViews) {
   const Tensor r = flip(arange(0, 6, 1, DType::f32, d), 0);
   EXPECT_EQ(check(matmul(r, row({1, 0, 0, 0, 0, 0})), {}, {5}), "");
   EXPECT_EQ(argmax(r).item<int32_t>(), 0);
+  EXPECT_EQ(check(cumsum(r), {6}, {5, 9, 12, 14, 15, 15}), "");
+  EXPECT_EQ(check(argsort(r), DType::i32, {6}, {5, 4, 3, 2, 1, 0}), "");
   eval(r);  // now a leaf with a negative stride
+  EXPECT_EQ(check(cumsum(r), {6}, {5, 9, 12, 14, 15, 15}), "");
+  EXPECT_EQ(check(cummax(flip(r, 0)), {6}, {0, 1, 2, 3, 4, 5}), "");
+  EXPECT_EQ(check(argsort(r), DType::i32, {6}, {5, 4, 3, 2, 1, 0}), "");
+  EXPECT_EQ(check(index_add(r, Tensor::from<int32_t>({0, 5}, {2}, d), slice(r, 0, 0, 2)), {6}, {10, 4, 3, 2, 1, 4}), "");
   EXPECT_EQ(check(matmul(r, row({1, 0, 0, 0, 0, 0})), {}, {5}), "");
   EXPECT_EQ(argmax(r).item<int32_t>(), 0);
   EXPECT_EQ(check(slice(r, 0, 1, {}, 2), {3}, {4, 2, 0}), "");
@@ -200,6 +207,21 @@ TEST_P(Hazards, D5_EmptyAndZeroD) {
 }
 
 // Found by random graphs: values of one row read from an empty tensor inside a reduction over nothing.
+TEST_P(Hazards, D5_SortingScanningAndScatteringNothing) {
+  const Tensor none = zeros({2, 0}, DType::f32, d), no_index = zeros({0}, DType::i32, d);
+  EXPECT_EQ(check(sort(none), {2, 0}, {}), "");
+  EXPECT_EQ(check(sort(none, 0), {2, 0}, {}), "");
+  EXPECT_EQ(check(argsort(none), DType::i32, {2, 0}, {}), "");
+  EXPECT_EQ(check(topk(none, 0).values, {2, 0}, {}), "");
+  EXPECT_EQ(check(cumsum(zeros({0}, DType::f32, d)), {0}, {}), "");
+  EXPECT_EQ(check(logcumsumexp(none, 0), {2, 0}, {}), "");
+  EXPECT_EQ(check(index_add(row({1, 2}), no_index, zeros({0}, DType::f32, d)), {2}, {1, 2}), "");
+  EXPECT_EQ(check(scatter_set(row({1, 2}), no_index, zeros({0}, DType::f32, d)), {2}, {1, 2}), "");
+  EXPECT_EQ(check(index_set(none, Tensor::from<int32_t>({1}, {1}, d), zeros({1, 0}, DType::f32, d)), {2, 0}, {}), "");
+  EXPECT_EQ(check(cumsum(full({}, 3, DType::f32, d)), {}, {3}), "");
+  EXPECT_EQ(check(argsort(full({}, 3, DType::f32, d)), DType::i32, {}, {0}), "");
+}
+
 TEST_P(Hazards, D5_ReductionOverNothingOfRowValues) {
   const Tensor x = zeros({3, 1, 12, 0}, DType::f32, d);
   const Tensor y = where(greater(x, mean(x, {0})), softmax(x), mean(x, {0}));
@@ -207,6 +229,28 @@ TEST_P(Hazards, D5_ReductionOverNothingOfRowValues) {
   const Tensor index = Tensor::from<int32_t>({0, 5}, {2}, d);
   EXPECT_EQ(check(take(zeros({0}, DType::f32, d), index), {2}, {nan_, nan_}), "");
   EXPECT_EQ(check(sum(take(zeros({3, 0}, DType::f32, d), Tensor::from<int32_t>({1}, {1}, d)), {1}), {1}, {0}), "");
+}
+
+TEST_P(Hazards, E1_NanAndTiesInSortAndScan) {
+  const Tensor x = row({1, nan_, -0.0f, 3, 0, nan_, -inf, inf});
+  EXPECT_EQ(check(argsort(x), DType::i32, {8}, {6, 2, 4, 0, 3, 7, 1, 5}), "");
+  EXPECT_EQ(check(argsort(x, 0, true), DType::i32, {8}, {1, 5, 7, 3, 0, 2, 4, 6}), "");
+  EXPECT_EQ(check(topk(x, 3).indices, DType::i32, {3}, {1, 5, 7}), "");
+  std::vector<double> in_order(1500);
+  std::iota(in_order.begin(), in_order.end(), 0);
+  EXPECT_EQ(check(argsort(full({1500}, 7, DType::i32, d), 0, true), DType::i32, {1500}, in_order), "");
+  EXPECT_EQ(check(cummax(row({1, nan_, 3})), {3}, {1, nan_, nan_}), "");
+  EXPECT_EQ(check(cummax(row({-inf, -inf, 2, 1})), {4}, {-inf, -inf, 2, 2}), "");
+  EXPECT_EQ(check(cumsum(row({1, inf, 1, -inf, 1})), {5}, {1, inf, inf, nan_, nan_}), "");
+  EXPECT_EQ(check(cumprod(row({2, 0, 5, inf, 1})), {5}, {2, 0, 0, nan_, nan_}), "");
+  EXPECT_EQ(check(logcumsumexp(row({-inf, -inf, 1000, 1000, inf, inf, nan_, 0})), {8}, {-inf, -inf, 1000, 1000.6931472, inf, inf, nan_, nan_}, 1e-4), "");
+}
+
+TEST_P(Hazards, E1_NanAndRepeatedIndicesInScatter) {
+  const Tensor index = Tensor::from<int32_t>({1, 1, -1, 3, 1, 0}, {6}, d), x = row({1, 2, 4}), source = row({5, nan_, 6, 7, 3, 1});
+  EXPECT_EQ(check(index_set(x, index, source), {3}, {1, 3, 4}), "");
+  EXPECT_EQ(check(index_max(x, index, source), {3}, {1, nan_, 4}), "");
+  EXPECT_EQ(check(scatter_add(x, index, source), {3}, {2, nan_, 4}), "");
 }
 
 TEST_P(Hazards, E1_NanAndTies) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "ops/reference.h"
+#include "support/lowering.h"
 #include "tenon/tenon.h"
 
 namespace tenon::testing {
@@ -14,9 +15,12 @@ namespace {
 constexpr float inf = std::numeric_limits<float>::infinity();
 using Words = std::vector<uint32_t>;
 
+// "cpu_composed" samples by sorting.
 class RandomOps : public ::testing::TestWithParam<const char*> {
  protected:
-  Device d = Device::open(GetParam());
+  const bool composed = std::string(GetParam()) == "cpu_composed";
+  const modes::InLowerMode mode{composed ? modes::LowerMode::composed : modes::LowerMode::tuned};
+  Device d = Device::open(composed ? "cpu" : GetParam());
 
   int32_t draw(std::vector<float> logits, const std::function<void(SampleSettings&)>& set) {
     SampleSettings s(d);
@@ -38,7 +42,7 @@ class RandomOps : public ::testing::TestWithParam<const char*> {
     return seen;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Devices, RandomOps, ::testing::Values("host", "cpu"), [](const auto& p) { return std::string(p.param); });
+INSTANTIATE_TEST_SUITE_P(Devices, RandomOps, ::testing::Values("host", "cpu", "cpu_composed"), [](const auto& p) { return std::string(p.param); });
 
 TEST_P(RandomOps, R1_KnownAnswers) {
   // Counter 0, key 0: the first vector of the reference implementation's known answers.
@@ -136,6 +140,36 @@ TEST_P(RandomOps, SamplesFollowTheDistribution) {
   EXPECT_NEAR(seen.at(0), 1800, 120);  // about four standard deviations
   EXPECT_NEAR(seen.at(1), 900, 110);
   EXPECT_NEAR(seen.at(2), 300, 70);
+}
+
+// The kernel's token for logits of all kinds and every setting, by the composition.
+TEST(SampleComposition, DrawsTheKernelsTokens) {
+  const Device d = Device::open("cpu", 1);
+  const float nan_ = std::nanf("");
+  const std::vector<std::vector<float>> special{{1, 3, 3, 2}, {-1, -3, -3, -2}, {nan_, 3, nan_, 4}, {nan_, nan_, nan_, nan_}, {nan_, -inf, -inf, -inf},
+                                                {0, inf, inf, 1}, {-inf, 0, nan_, -1}, {0, 0, 0, 0}, {1, -inf, -inf, -inf}, {5, 5, 4, nan_}};
+  std::vector<float> few, many;
+  for (const auto& row : special) few.insert(few.end(), row.begin(), row.end());
+  for (int i = 0; i < 3 * 1500; ++i) many.push_back(float((i * 7919) % 641) * 0.01f);  // with ties
+  const Tensor x = Tensor::from<float>(few, {int64_t(special.size()), 4}, d), y = Tensor::from<float>(many, {3, 1500}, d);
+  SampleSettings s(d);
+  s.seed_low.set(uint32_t(12345));
+  s.seed_high.set(uint32_t(3));
+  int compared = 0;
+  for (float temperature : {0.0f, 1e-7f, 0.7f, 5.0f, nan_})
+    for (uint32_t k : {0u, 1u, 2u, 3u, 40u, 4000u})
+      for (float p : {0.0f, 0.3f, 0.9f, 1.0f})
+        for (float least : {0.0f, 0.2f, 2.0f}) {
+          s.temperature.set(temperature), s.top_k.set(k), s.top_p.set(p), s.min_p.set(least);
+          s.position.set(uint32_t(compared++));
+          const bool large = compared % 24 == 0;
+          const Tensor& logits = large ? y : x;
+          const std::vector<int32_t> want = sample(logits, s).to_vector<int32_t>();
+          const modes::InLowerMode mode(modes::LowerMode::composed);
+          d.reset_census();
+          EXPECT_EQ(sample(logits, s).to_vector<int32_t>(), want) << temperature << " " << k << " " << p << " " << least;
+          EXPECT_EQ(modes::foreign_kernels(d, modes::LowerMode::composed), "");
+        }
 }
 
 TEST_P(RandomOps, SettingsMakeNoPlan) {
