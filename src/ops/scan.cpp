@@ -21,7 +21,8 @@ std::vector<int64_t> attributes(const Node& n) { return {n.ints[0]}; }
 
 // ints: {ScanOp, elements from one start to the next}; the latter is a power of two or at least the row's length.
 void parameters(const Node& n, std::span<const OperandView> views, std::span<const uint32_t>, Params& out) {
-  out.scan = {n.shape[0], n.shape[1], n.shape[2], n.ints[1], views[0].strides[0], views[0].strides[1], views[0].strides[2]};
+  const RowLayout l = row_layout(views[0]);
+  out.scan = {l.outer, l.rows, l.n, n.ints[1], l.outer_stride, l.row_stride, l.step};
 }
 
 Tensor identity(ScanOp op, const Tensor& x) {
@@ -40,6 +41,11 @@ Tensor combine(ScanOp op, const Tensor& before, const Tensor& x) {
   }
 }
 
+Shape with_last(Shape shape, int64_t size) {
+  shape.back() = size;
+  return shape;
+}
+
 Tensor position(const Tensor& rows) {
   return to_tensor(graph::iota(node_of(rows)->device, DType::u32, {rows.dim(-1)}, 0));
 }
@@ -47,10 +53,10 @@ Tensor position(const Tensor& rows) {
 // Each element takes in the running value 1, 2, 4, … places before it (Hillis and Steele, 1986).
 NodeRef compose(const Node& n) {
   const ScanOp op = ScanOp(n.ints[0]);
-  const int64_t length = n.shape[2], every = n.ints[1];
+  const int64_t length = n.shape.back(), every = n.ints[1];
   Tensor y = to_tensor(n.inputs[0]);
   for (int64_t d = 1; d < std::min(length, every); d *= 2) {
-    const Tensor none = broadcast_to(identity(op, y), {n.shape[0], n.shape[1], d});
+    const Tensor none = broadcast_to(identity(op, y), with_last(n.shape, d));
     const Tensor next = combine(op, concat({none, slice(y, -1, 0, length - d)}, -1), y);
     if (length <= every) {
       y = next;
@@ -64,14 +70,14 @@ NodeRef compose(const Node& n) {
 
 const Anchor scan_anchor{"scan", 1, false, takes, attributes, parameters, compose};
 
-// x: [outer, rows, n]. Products are not cut into blocks: a block's own product may leave the range of f32 where the
+// x as to_rows() gives it. Products are not cut into blocks: a block's own product may leave the range of f32 where the
 // running product does not.
 Tensor scan_rows(ScanOp op, const Tensor& x) {
   const int64_t n = x.dim(-1), every = op == ScanOp::prod ? std::max(n, block) : block;
   const Tensor y = to_tensor(graph::anchor(scan_anchor, x.dtype(), x.shape(), {node_of(x)}, {int64_t(op), every}));
   if (n <= every) return y;
   const Tensor totals = scan_rows(op, slice(y, -1, block - 1, {}, block));
-  const Tensor before = concat({broadcast_to(identity(op, x), {x.dim(0), x.dim(1), 1}), totals}, -1);
+  const Tensor before = concat({broadcast_to(identity(op, x), with_last(x.shape(), 1)), totals}, -1);
   const Tensor at = position(x);
   return combine(op, take(before, bitwise_right_shift(at, literal(at, double(block_bits))), -1), y);
 }

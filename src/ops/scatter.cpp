@@ -1,5 +1,7 @@
 // index_set, index_add, index_max (whole slices) and scatter_set, scatter_add, scatter_max (element by element): the
 // destinations are sorted, stable, and the anchor `scatter` then lets each output slice collect what belongs to it.
+#include <algorithm>
+#include <array>
 #include <limits>
 
 #include "base/check.h"
@@ -18,16 +20,21 @@ bool takes(int operand, const OperandView& v) {
   const bool sorted = operand == 1 || operand == 2;
   return !sorted || v.strides == dense_strides(v.shape);
 }
-std::vector<int64_t> attributes(const Node& n) { return {n.ints[0]}; }  // ints: {ScatterOp}
+std::vector<int64_t> attributes(const Node& n) { return {n.ints[0]}; }
 
-// Inputs: x [outer, size, inner], keys [n], order [n], source [outer, n, inner].
+// Sizes or strides of [outer, size, inner]; at most one axis lies before and behind `axis`.
+std::array<int64_t, 3> around(const std::vector<int64_t>& list, size_t axis, int64_t missing) {
+  return {axis > 0 ? list[axis - 1] : missing, list[axis], axis + 1 < list.size() ? list[axis + 1] : missing};
+}
+
+// Inputs: x [outer, size, inner], of which outer and inner may be missing, keys [n], order [n], source as x with n for
+// size. ints: {ScatterOp, axis of size}.
 void parameters(const Node& n, std::span<const OperandView> views, std::span<const uint32_t>, Params& out) {
-  ScatterParams p{};
-  p.outer = n.shape[0], p.size = n.shape[1], p.inner = n.shape[2], p.n = views[1].shape[0];
-  for (size_t i = 0; i < 3; ++i) {
-    p.x[i] = views[0].strides[i];
-    p.source[i] = views[3].strides[i];
-  }
+  const size_t axis = size_t(n.ints[1]);
+  const auto shape = around(n.shape, axis, 1), x = around(views[0].strides, axis, 0), source = around(views[3].strides, axis, 0);
+  ScatterParams p{shape[0], shape[1], shape[2], views[1].shape[0], {}, {}};
+  std::copy(x.begin(), x.end(), p.x);
+  std::copy(source.begin(), source.end(), p.source);
   out.scatter = p;
 }
 
@@ -38,32 +45,34 @@ Tensor smallest(const Tensor& x) {
 
 // Each element looks at all n contributions and selects its own.
 NodeRef compose(const Node& n) {
-  const Tensor x = to_tensor(n.inputs[0]), keys = to_tensor(n.inputs[1]), order = to_tensor(n.inputs[2]);
-  const Tensor source = take(to_tensor(n.inputs[3]), order, 1);  // in the order of the keys
-  const auto position = [&](Shape shape, int axis) { return to_tensor(graph::iota(n.device, DType::u32, std::move(shape), axis)); };
-  const int64_t size = n.shape[1], count = keys.dim(0);
+  const auto shape = around(n.shape, size_t(n.ints[1]), 1);
+  const Tensor keys = to_tensor(n.inputs[1]), order = to_tensor(n.inputs[2]);
+  const int64_t size = shape[1], count = keys.dim(0);
+  const Tensor x = reshape(to_tensor(n.inputs[0]), {shape[0], size, shape[2]});
+  const Tensor source = take(reshape(to_tensor(n.inputs[3]), {shape[0], count, shape[2]}), order, 1);  // in the keys' order
+  const auto position = [&](Shape own, int axis) { return to_tensor(graph::iota(n.device, DType::u32, std::move(own), axis)); };
   if (ScatterOp(n.ints[0]) == ScatterOp::set) {
     const Tensor own = equal(keys, position({size, 1}, 0)), at = position({1, count}, 1);
     const Tensor number = where(own, at + literal(at, 1), literal(at, 0));  // from 1
     const Tensor last = to_tensor(graph::reduce(ReduceOp::max, node_of(number), {1}));
     const Tensor chosen = take(source, last - literal(last, 1), 1);
-    return node_of(where(expand_dims(greater(last, literal(last, 0)), -1), chosen, x));
+    return node_of(reshape(where(expand_dims(greater(last, literal(last, 0)), -1), chosen, x), n.shape));
   }
   const bool add = ScatterOp(n.ints[0]) == ScatterOp::add;
   const Tensor own = equal(keys, position({size, 1, 1}, 0));                  // [size, 1, n]
   const Tensor all = expand_dims(transpose(source), 1);                       // [outer, 1, inner, n]
   const Tensor mine = where(own, all, add ? literal(x, 0) : smallest(x));     // [outer, size, inner, n]
   const Tensor r = to_tensor(graph::reduce(add ? ReduceOp::sum : ReduceOp::max, node_of(mine), {3}));
-  return node_of(add ? x + r : maximum(x, r));
+  return node_of(reshape(add ? x + r : maximum(x, r), n.shape));
 }
 
 const Anchor scatter_anchor{"scatter", 4, false, takes, attributes, parameters, compose};
 
-// x: [outer, size, inner], destination: u32 [n], those of `size` and above are ignored, source: [outer, n, inner].
-Tensor scatter_slices(const char* op, ScatterOp how, const Tensor& x, const Tensor& destination, const Tensor& source) {
+// x and source as the anchor takes them; destination: u32 [n], those of x's size and above are ignored.
+Tensor scatter_slices(const char* op, ScatterOp how, const Tensor& x, int64_t axis, const Tensor& destination, const Tensor& source) {
   const Tensor order = sort_order(op, destination, 0, false), keys = take(destination, order);
   return to_tensor(graph::anchor(scatter_anchor, x.dtype(), x.shape(), {node_of(x), node_of(keys), node_of(order), node_of(source)},
-                                 {int64_t(how)}));
+                                 {int64_t(how), axis}));
 }
 
 void check_dtypes(const char* op, ScatterOp how, const Tensor& x, const Tensor& index, const Tensor& source) {
@@ -101,11 +110,12 @@ Tensor index_op(const char* op, ScatterOp how, const Tensor& x, const Tensor& in
   shape[size_t(a)] = n;
   const Tensor all = spread(op, x, index, source, shape);
   if (x.size() == 0 || n == 0) return x;
+  const DType t = working_dtype(how, x.dtype());
+  const Tensor rows = cast(index, DType::u32);  // a negative index becomes one above every size
+  if (a <= 1 && a + 2 >= x.rank()) return cast(scatter_slices(op, how, cast(x, t), a, rows, cast(all, t)), x.dtype());
   int64_t outer = 1, inner = 1;
   for (int64_t i = 0; i < x.rank(); ++i) (i < a ? outer : inner) *= i == a ? 1 : x.dim(i);
-  const DType t = working_dtype(how, x.dtype());
-  // A negative index becomes one above every size.
-  const Tensor out = scatter_slices(op, how, reshape(cast(x, t), {outer, size, inner}), cast(index, DType::u32), reshape(cast(all, t), {outer, n, inner}));
+  const Tensor out = scatter_slices(op, how, reshape(cast(x, t), {outer, size, inner}), 1, rows, reshape(cast(all, t), {outer, n, inner}));
   return cast(reshape(out, x.shape()), x.dtype());
 }
 
@@ -138,7 +148,7 @@ Tensor scatter_op(const char* op, ScatterOp how, const Tensor& x, const Tensor& 
   if (x.size() == 0 || index.size() == 0) return x;
   const DType t = working_dtype(how, x.dtype());
   const int64_t n = everywhere.size();
-  const Tensor out = scatter_slices(op, how, reshape(cast(x, t), {1, x.size(), 1}), reshape(flat_destination(x, everywhere, a), {n}), reshape(cast(all, t), {1, n, 1}));
+  const Tensor out = scatter_slices(op, how, reshape(cast(x, t), {x.size()}), 0, reshape(flat_destination(x, everywhere, a), {n}), reshape(cast(all, t), {n}));
   return cast(reshape(out, x.shape()), x.dtype());
 }
 

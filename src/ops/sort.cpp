@@ -17,8 +17,9 @@ namespace {
 bool takes(int, const OperandView&) { return true; }
 std::vector<int64_t> attributes(const Node& n) { return {n.ints[0]}; }  // ints: {descending}
 
-void parameters(const Node& n, std::span<const OperandView> views, std::span<const uint32_t>, Params& out) {
-  out.sort = {n.shape[0], n.shape[1], n.shape[2], views[0].strides[0], views[0].strides[1], views[0].strides[2]};
+void parameters(const Node&, std::span<const OperandView> views, std::span<const uint32_t>, Params& out) {
+  const RowLayout l = row_layout(views[0]);
+  out.sort = {l.outer, l.rows, l.n, l.outer_stride, l.row_stride, l.step};
 }
 
 Tensor position(const Tensor& x, Shape shape, int axis) {
@@ -34,7 +35,7 @@ Tensor comes_before(const Tensor& a, const Tensor& b) {
 // it is not fused, memory grow with the square of n.
 NodeRef compose(const Node& n) {
   const Tensor x = to_tensor(n.inputs[0]), keys = x.dtype() == DType::bool_ ? cast(x, DType::u32) : x;
-  const int64_t count = n.shape[2];
+  const int64_t count = n.shape.back();
   const Tensor own = expand_dims(keys, -1), other = expand_dims(keys, -2);
   const Tensor at = position(x, {count, 1}, 0), other_at = position(x, {1, count}, 1);
   const Tensor other_first = n.ints[0] ? comes_before(own, other) : comes_before(other, own);
