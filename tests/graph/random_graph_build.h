@@ -174,6 +174,7 @@ class Generator {
 
  private:
   static constexpr int64_t most_elements = 20000;
+  static constexpr int64_t most_pairs = 4000000;  // of elements that the compositions of sort and scatter compare
 
   DType some_dtype() {
     static const DType pick[] = {DType::f32, DType::f32, DType::f32, DType::f16, DType::bf16, DType::i32, DType::u32, DType::bool_};
@@ -423,7 +424,7 @@ class Generator {
     const Tensor t = tensors_[size_t(x)];
     Shape shape = t.shape();
     shape[size_t(axis)] = dice_.between(0, 6);
-    const bool whole = dice_.chance(50);
+    const bool whole = dice_.chance(50) || t.size() * element_count(shape) > most_pairs;
     const int i = same(dice_.chance(70) ? DType::i32 : DType::u32, whole ? Shape{shape[size_t(axis)]} : shape);
     const int source = i < 0 ? i : same(t.dtype(), shape);
     if (source >= 0) add(whole ? one_of(slices) : one_of(elements), {x, i, source}, {axis});
@@ -463,7 +464,11 @@ class Generator {
         add(one_of(any_axes), {x}, p);
         break;
       }
-      case 2: add(one_of(one_axis), {x}, {keep, axis}); break;
+      case 2: {
+        const std::string op = one_of(one_axis);
+        if (!op.ends_with("sort") || t.rank() == 0 || t.size() * t.dim(axis) <= most_pairs) add(op, {x}, {keep, axis});
+        break;
+      }
       default:
         if (t.rank() == 0) return;
         if (dice_.chance(75)) return void(add(one_of(last_axis), {x}));
