@@ -33,8 +33,11 @@ Tensor from_rows(const Tensor& rows, const Tensor& x, int64_t axis) {
 
 RowLayout row_layout(const graph::OperandView& v) {
   const size_t rank = v.shape.size();
-  const auto from_end = [&](const std::vector<int64_t>& list, size_t i, int64_t missing) { return i <= rank ? list[rank - i] : missing; };
-  return {from_end(v.shape, 3, 1), from_end(v.shape, 2, 1), v.shape.back(), from_end(v.strides, 3, 0), from_end(v.strides, 2, 0), v.strides.back()};
+  const auto from_end = [&](const std::vector<int64_t>& list, size_t i, int64_t missing) {
+    return i <= rank ? list[rank - i] : missing;
+  };
+  return {from_end(v.shape, 3, 1),   from_end(v.shape, 2, 1),   v.shape.back(),
+          from_end(v.strides, 3, 0), from_end(v.strides, 2, 0), v.strides.back()};
 }
 
 }  // namespace tenon::ops

@@ -148,7 +148,8 @@ Tensor scatter_op(const char* op, ScatterOp how, const Tensor& x, const Tensor& 
   if (x.size() == 0 || index.size() == 0) return x;
   const DType t = working_dtype(how, x.dtype());
   const int64_t n = everywhere.size();
-  const Tensor out = scatter_slices(op, how, reshape(cast(x, t), {x.size()}), 0, reshape(flat_destination(x, everywhere, a), {n}), reshape(cast(all, t), {n}));
+  const Tensor destination = reshape(flat_destination(x, everywhere, a), {n});
+  const Tensor out = scatter_slices(op, how, reshape(cast(x, t), {x.size()}), 0, destination, reshape(cast(all, t), {n}));
   return cast(reshape(out, x.shape()), x.dtype());
 }
 

@@ -127,7 +127,8 @@ void rows(const KernelArgs& args, int64_t group, std::byte* memory) {
   const Key flip = args.desc->attributes[0] ? ~Key(0) : 0;  // descending
   const Scratch<Key> scratch(n, memory);
   for (int64_t row = group * count; row < std::min<int64_t>(p.outer * p.rows, (group + 1) * count); ++row) {
-    const auto* x = reinterpret_cast<const typename T::Stored*>(args.buffers[0]) + row / p.rows * p.x_outer + row % p.rows * p.x_row;
+    const auto* first = reinterpret_cast<const typename T::Stored*>(args.buffers[0]);
+    const auto* x = first + row / p.rows * p.x_outer + row % p.rows * p.x_row;
     for (int64_t i = 0; i < n; ++i) scratch.items[i] = {Key(T::key(x[i * step]) ^ flip), uint32_t(i)};
     const Item<Key>* result = sorted(scratch, n);
     uint32_t* out = reinterpret_cast<uint32_t*>(args.buffers[1]) + row * n;
@@ -156,7 +157,9 @@ Grid grid(const KernelDesc& desc, const Params& params) {
   const SortParams& p = params.sort;
   if (p.n == 0) return {};
   const int64_t count = rows_per_group(p);
-  const int64_t bytes = with_keys(desc.operands[0].dtype, [&](auto keys) { return Scratch<typename decltype(keys)::Key>(p.n, nullptr).bytes; });
+  const int64_t bytes = with_keys(desc.operands[0].dtype, [&](auto keys) {
+    return Scratch<typename decltype(keys)::Key>(p.n, nullptr).bytes;
+  });
   return {(p.outer * p.rows + count - 1) / count, bytes};
 }
 

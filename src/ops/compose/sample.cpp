@@ -18,7 +18,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 class Sampling {
  public:
   explicit Sampling(const graph::Node& n)
-      : n_(n), raw_(input(0)), temperature_(input(1)), top_k_(input(2)), top_p_(input(3)), min_p_(input(4)), rows_(raw_.dim(0)), tokens_(raw_.dim(1)) {
+      : n_(n), raw_(input(0)), temperature_(input(1)), top_k_(input(2)), top_p_(input(3)), min_p_(input(4)),
+        rows_(raw_.dim(0)), tokens_(raw_.dim(1)) {
     logits_ = where(isnan(raw_), literal(raw_, -infinity), raw_);
     largest_ = max(logits_, {1}, true);
   }
@@ -68,7 +69,8 @@ class Sampling {
 
   // Gumbel noise, -log(-log(u)), from the random word of each element.
   Tensor noise() const {
-    const Tensor words = to_tensor(graph::make_node(graph::Kind::random_bits, DType::u32, {rows_, tokens_}, {n_.inputs[5], n_.inputs[6], n_.inputs[7]}));
+    const Tensor words = to_tensor(graph::make_node(graph::Kind::random_bits, DType::u32, {rows_, tokens_},
+                                                    {n_.inputs[5], n_.inputs[6], n_.inputs[7]}));
     const Tensor high = cast(bitwise_right_shift(words, literal(words, 9)), DType::f32);
     const Tensor u = (high + literal(high, 0.5)) * literal(high, 0x1p-23);
     return negative(log(negative(log(u))));
