@@ -17,15 +17,6 @@ NodeRef with_inputs(const Node& n, std::vector<NodeRef> inputs) {
   return copy;
 }
 
-[[noreturn]] void no_kernel(Backend& backend, const Node& n) {
-  std::string dtypes;
-  for (int i = 0; i < n.anchor->tensors; ++i) dtypes += cat(i ? ", " : "", to_string(n.inputs[size_t(i)]->dtype));
-  throw Error(ErrorCode::unsupported,
-              cat(n.anchor->family, " on ", dtypes, " has no kernel that fits device ", backend.name(),
-                  " and no composition; move the inputs to another device with to(device)"),
-              {.op = n.anchor->family, .dtypes = dtypes, .device = backend.name()});
-}
-
 // Whether one launch can bind its operands, its result and the plan's scalars.
 bool fits(const Limits& limits, const Node& n) {
   const int tensors = n.anchor->tensors, scalars = int(n.inputs.size()) > tensors;
@@ -36,7 +27,7 @@ bool fits(const Limits& limits, const Node& n) {
 bool stays(Backend& backend, const Node& n) {
   const bool compose = lower_mode() == LowerMode::composed && !backend.limits().one_way;
   if (!fits(backend.limits(), n)) return false;
-  return !(compose && n.anchor->compose) && backend.kernel(anchor_desc(n), kernel_choice());
+  return !compose && backend.kernel(anchor_desc(n), kernel_choice());
 }
 
 // One pass over the graph; true when something was replaced.
@@ -52,7 +43,6 @@ bool replace_once(Backend& backend, std::vector<NodeRef>& roots) {
     }
     NodeRef now = changed ? with_inputs(*n, std::move(inputs)) : NodeRef(n);
     if (now->kind == Kind::anchor && !stays(backend, *now)) {
-      if (!now->anchor->compose) no_kernel(backend, *now);
       now = now->anchor->compose(*now);
       changed = true;
     }

@@ -59,8 +59,8 @@ struct Anchor {
   std::vector<int64_t> (*attributes)(const Node& node);
   // `slots`: the plan's slot of each run-time scalar input.
   void (*parameters)(const Node& node, std::span<const OperandView> views, std::span<const uint32_t> slots, Params& out);
-  // The same value from other ops, for devices without a kernel; null: there is none yet. It makes no run-time scalars
-  // of its own: a plan's scalars are numbered before.
+  // The same value from other ops, for devices without a kernel. It makes no run-time scalars of its own: a plan's
+  // scalars are numbered before.
   NodeRef (*compose)(const Node& node);
 };
 

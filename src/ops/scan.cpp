@@ -50,7 +50,8 @@ Tensor position(const Tensor& rows) {
   return to_tensor(graph::iota(node_of(rows)->device, DType::u32, {rows.dim(-1)}, 0));
 }
 
-// Each element takes in the running value 1, 2, 4, … places before it (Hillis and Steele, 1986).
+// Each element takes in the running value 1, 2, 4, … places before it (Hillis and Steele, 1986). A product of a stretch
+// may leave the range of f32 where the running product does not.
 NodeRef compose(const Node& n) {
   const ScanOp op = ScanOp(n.ints[0]);
   const int64_t length = n.shape.back(), every = n.ints[1];

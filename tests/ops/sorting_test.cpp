@@ -97,12 +97,19 @@ TEST(Sorting, LaunchesAreFew) {
   EXPECT_EQ(launches(index_add(x, index, slice(x, 0, 0, 3))), 4);                      // keys, order, sorted keys, slices
 }
 
-// Too few bindings for the kernel: the composition takes its place.
-TEST(Sorting, ScatterFitsSmallDevices) {
-  const Device d = Device::open("null:tiny");
-  Tensor x = zeros({8, 10}, DType::f32, d), index = Tensor::from<int32_t>({1, 2, 1}, {3}, d);
-  Tensor y = index_add(x, index, ones({3, 10}, DType::f32, d));
-  EXPECT_NO_THROW(eval(y));
+// Also where there are too few bindings for a kernel: its composition takes its place.
+TEST(Sorting, EveryOpPlansOnSmallDevicesInEveryMode) {
+  for (const char* device : {"null:webgpu", "null:tiny"})
+    for (LowerMode mode : modes::lower_modes) {
+      const modes::InLowerMode in(mode);
+      const Device d = Device::open(device);
+      const Tensor x = zeros({8, 1500}, DType::f16, d), index = Tensor::from<int32_t>({1, 2, 1}, {3}, d);
+      const Tensor along = zeros({8, 3}, DType::i32, d), source = ones({3, 1500}, DType::f16, d), element = ones({8, 3}, DType::f16, d);
+      for (Tensor y : {cumsum(x), cumprod(x), cummax(x, 0), logcumsumexp(x), argsort(x), sort(x, 0, true), topk(x, 5).values,
+                       index_set(x, index, source), index_add(x, index, source), index_max(x, index, source), scatter_set(x, along, element),
+                       scatter_add(x, along, element), scatter_max(x, along, element), sample(cast(x, DType::f32), SampleSettings(d))})
+        EXPECT_NO_THROW(eval(y)) << device << " " << name_of(mode);
+    }
 }
 
 TEST(Sorting, AnAxisOfTooManyElementsIsRefused) {
