@@ -32,7 +32,10 @@ inline std::vector<size_t> sorted_positions(const Row& r, bool descending) {
   const auto before = [](double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); };
   std::vector<size_t> order(r.size());
   std::iota(order.begin(), order.end(), size_t(0));
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return descending ? before(r[b], r[a]) : before(r[a], r[b]); });
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const bool a_first = descending ? before(r[b], r[a]) : before(r[a], r[b]), b_first = descending ? before(r[a], r[b]) : before(r[b], r[a]);
+    return a_first || (!b_first && a < b);
+  });
   return order;
 }
 inline Values argsort(const Values& v, int64_t axis, bool descending) {

@@ -1,4 +1,4 @@
-// The library's stable sort of the positions, by the values' order. One group is one row.
+// The library's sort of the positions, by the values and then by themselves, which is stable. One group is one row.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -26,7 +26,11 @@ void run(const KernelArgs& args, int64_t row, std::byte*) {
   const auto at = [&](uint32_t i) { return value(t, args.buffers[0], x + int64_t(i) * p.x_step); };
   uint32_t* out = reinterpret_cast<uint32_t*>(args.buffers[1]) + row * p.n;
   std::iota(out, out + p.n, 0u);
-  std::stable_sort(out, out + p.n, [&](uint32_t a, uint32_t b) { return descending ? before(at(b), at(a)) : before(at(a), at(b)); });
+  std::sort(out, out + p.n, [&](uint32_t a, uint32_t b) {
+    const bool a_first = descending ? before(at(b), at(a)) : before(at(a), at(b));
+    const bool b_first = descending ? before(at(a), at(b)) : before(at(b), at(a));
+    return a_first || (!b_first && a < b);
+  });
 }
 
 Grid grid(const KernelDesc&, const Params& params) {
