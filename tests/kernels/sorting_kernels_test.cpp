@@ -139,27 +139,27 @@ TEST(ScatterKernel, CollectsContributionsInOrder) {
 
 // Chunks of 256: the order in which f32 sums are rounded is part of the kernel's contract.
 TEST(ScatterKernel, SumsChunksOf256) {
-  const int64_t n = 700;
+  const int64_t n = 700, inner = 64;
   std::vector<uint32_t> keys(n, 0), order(n);
   std::iota(order.begin(), order.end(), 0u);
-  const Data source = random_values(DType::f32, n, 5);
-  const float x = 1000;
-  AnchorCase c = one_output("scatter", DType::f32, 1);
-  add_first(c, DType::f32, &x);
+  const Data x = random_values(DType::f32, inner, 6), source = random_values(DType::f32, n * inner, 5);
+  AnchorCase c = one_output("scatter", DType::f32, inner);
+  add_first(c, DType::f32, x.values.data());
   add_first(c, DType::u32, keys.data());
   add_first(c, DType::u32, order.data());
   add_first(c, DType::f32, source.values.data());
-  c.params.scatter = {1, 1, 1, n, {0, 0, 0}, {0, 1, 0}};
+  c.params.scatter = {1, 1, inner, n, {0, 0, 1}, {0, inner, 1}};
   c.desc.attributes = {int64_t(ScatterOp::add)};
-  float want = x;
-  for (size_t first = 0; first < size_t(n); first += 256) {
-    float sum = source.values[first];
-    for (size_t i = first + 1; i < std::min(first + 256, size_t(n)); ++i) sum += source.values[i];
-    want += sum;
-  }
+  std::vector<float> want = x.values;
+  for (size_t i = 0; i < want.size(); ++i)
+    for (size_t first = 0; first < size_t(n); first += 256) {
+      float sum = source.values[first * inner + i];
+      for (size_t k = first + 1; k < std::min(first + 256, size_t(n)); ++k) sum += source.values[k * inner + i];
+      want[i] += sum;
+    }
   const NativeKernel* tuned = find_native_kernel("cpu", c.desc);
   ASSERT_FALSE(tuned->plain);
-  for (Order o : orders) expect_equal_bits(run_case(*tuned, c, o), {want}, tuned->name);
+  for (Order o : orders) expect_equal_bits(run_case(*tuned, c, o), want, tuned->name);
 }
 
 }  // namespace
