@@ -15,15 +15,22 @@ namespace {
 std::string known_names() {
   std::string out;
   for (const BackendRow& row : backend_table())
-    for (const char* v : row.variants) out += cat(out.empty() ? "" : ", ", v);
+    for (const std::string& n : row.names()) out += cat(out.empty() ? "" : ", ", n);
   return out;
+}
+
+// A family alone means its first device.
+std::string full_name(const std::string& name) {
+  for (const BackendRow& row : backend_table())
+    if (name == row.family) return row.names()[0];
+  return name;
 }
 
 std::unique_ptr<Backend> open_backend(const std::string& name, int threads) {
   for (const BackendRow& row : backend_table())
-    for (const char* v : row.variants) {
-      if (name != v) continue;
-      if (const std::string why = row.unavailable(); !why.empty())
+    for (const std::string& n : row.names()) {
+      if (name != n) continue;
+      if (const std::string why = row.unavailable(name); !why.empty())
         throw Error(ErrorCode::device, cat("device '", name, "' is not available here: ", why), {.device = name});
       return row.open(name, threads);
     }
@@ -33,10 +40,11 @@ std::unique_ptr<Backend> open_backend(const std::string& name, int threads) {
 }  // namespace
 
 Device Device::open(const std::string& name, int threads) {
-  return Device(std::make_shared<DeviceContext>(open_backend(name, threads)));
+  return Device(std::make_shared<DeviceContext>(open_backend(full_name(name), threads)));
 }
 
-Device Device::open(const std::string& name) {
+Device Device::open(const std::string& wanted) {
+  const std::string name = full_name(wanted);
   // Never destroyed: at exit other statics may still hold tensors.
   static Mutex& mutex = *new Mutex;
   static auto& open_devices = *new std::map<std::string, std::shared_ptr<DeviceContext>>;
@@ -57,7 +65,8 @@ Device Device::default_device() {
   const char* wish = std::getenv("TENON_DEVICE");
   if (wish && *wish) return open(wish);
   for (const BackendRow& row : backend_table())
-    if (row.unavailable().empty()) return open(row.variants[0]);
+    for (const std::string& n : row.names())
+      if (row.unavailable(n).empty()) return open(n);
   throw Error(ErrorCode::device, "no device is available");
 }
 
@@ -100,10 +109,10 @@ void Device::synchronize() const {
 std::vector<DeviceInfo> list_devices() {
   std::vector<DeviceInfo> all;
   for (const BackendRow& row : backend_table())
-    for (const char* v : row.variants) {
-      DeviceInfo info{v, {}, true, row.unavailable()};
+    for (const std::string& n : row.names()) {
+      DeviceInfo info{n, {}, true, row.unavailable(n)};
       info.available = info.reason.empty();
-      if (info.available) info.description = Device::open(v).description();
+      if (info.available) info.description = Device::open(n).description();
       all.push_back(std::move(info));
     }
   return all;

@@ -9,10 +9,10 @@
 namespace tenon {
 
 struct BackendRow {
-  const char* family;                  // "cpu"
-  std::vector<const char*> variants;   // full names that Device::open takes
+  const char* family;                  // "cpu"; alone it means the first of the names
+  std::vector<std::string> (*names)(); // full names that Device::open takes; at least one
   // Empty when it can be opened, otherwise why not.
-  std::string (*unavailable)();
+  std::string (*unavailable)(const std::string& name);
   std::unique_ptr<Backend> (*open)(const std::string& name, int threads);
 };
 

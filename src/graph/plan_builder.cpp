@@ -49,6 +49,7 @@ class PlanBuilder {
     place_memory();
     add_roots();
     check_limits();
+    prepare_kernels();
     return std::move(plan_);
   }
 
@@ -262,6 +263,13 @@ class PlanBuilder {
       throw Error(ErrorCode::out_of_memory, cat("the plan needs ", need, " bytes, device ", device_.backend().name(), " has ",
                                                 limits.memory_bytes),
                   {.device = device_.backend().name()});
+  }
+
+  void prepare_kernels() {
+    std::vector<PlannedLaunch> launches;
+    for (const PlanStep& s : plan_->steps)
+      if (s.kernel) launches.push_back({s.kernel, s.grid});
+    device_.backend().prepare(launches);
   }
 
   DeviceContext& device_;

@@ -53,6 +53,12 @@ enum class KernelChoice : uint8_t {
   plain,  // one that shares no code with tuned kernels; where a device has one kind only, that
 };
 
+// A launch of a plan.
+struct PlannedLaunch {
+  const BackendKernel* kernel = nullptr;
+  Grid grid;
+};
+
 class Backend {
  public:
   using Ticket = uint64_t;
@@ -74,6 +80,8 @@ class Backend {
   // composition. Thread-safe.
   virtual const BackendKernel* kernel(const KernelDesc& desc, KernelChoice choice) = 0;
   virtual Grid grid(const BackendKernel& kernel, const Params& params) const = 0;
+  // Called for a new plan before it runs: what has to be compiled is compiled now, together. Throws what that throws.
+  virtual void prepare(std::span<const PlannedLaunch>) {}
   // One view per buffer operand, in order. `params` and `scalars` must stay until the ticket has passed.
   virtual void dispatch(const BackendKernel& kernel, std::span<const BoundView> views, const Params& params,
                         BoundView scalars, const Grid& grid) = 0;

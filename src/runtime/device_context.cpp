@@ -25,6 +25,18 @@ Pool::~Pool() {
   for (auto& [bytes, handle] : free_) backend_.free(handle);
 }
 
+Handle Pool::alloc(int64_t bytes) {
+  try {
+    return backend_.alloc(bytes);
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::out_of_memory) throw;
+    if (free_.empty())
+      throw Error(e.code(), cat(e.what(), "; this process holds ", held_, " bytes there, all in use"), e.context());
+  }
+  trim();
+  return alloc(bytes);
+}
+
 Pool::Block Pool::take(int64_t bytes, Counters& counters) {
   const int64_t size = rounded(bytes);
   Block block{{}, size};
@@ -32,13 +44,7 @@ Pool::Block Pool::take(int64_t bytes, Counters& counters) {
     block.handle = it->second;
     free_.erase(it);
   } else {
-    try {
-      block.handle = backend_.alloc(size);
-    } catch (const Error& e) {
-      if (e.code() != ErrorCode::out_of_memory || free_.empty()) throw;
-      trim();
-      block.handle = backend_.alloc(size);
-    }
+    block.handle = alloc(size);
     held_ += size;
     ++counters.allocations;
   }
@@ -97,7 +103,11 @@ DeviceContext::DeviceContext(std::unique_ptr<Backend> backend)
     : backend_(std::move(backend)), pool_(std::make_unique<Pool>(*backend_)) {}
 
 DeviceContext::~DeviceContext() {
-  backend_->wait(backend_->submit());
+  try {
+    backend_->wait(backend_->submit());
+  } catch (const Error&) {
+    // A device that failed has nothing left to wait for.
+  }
   attachment_.reset();
   kept_.clear();
   pool_.reset();

@@ -33,6 +33,7 @@ class Pool {
   int64_t peak() const { return peak_; }
 
  private:
+  Handle alloc(int64_t bytes);  // gives free blocks back before it fails
   Backend& backend_;
   std::multimap<int64_t, Handle> free_;
   int64_t held_ = 0, in_use_ = 0, peak_ = 0;

@@ -1,0 +1,45 @@
+// Text of kernels from their descriptions, and what a launch of one needs.
+//
+// A kernel's parameters, in order: one 64-bit device address for each buffer operand of the description, its byte
+// offset applied; `const unsigned*`, the plan's scalar block; Params by value; and, where Source::scratch says so, the
+// address of the launch's scratch. The number of a group is blockIdx.x + blockIdx.y * gridDim.x; a launch of more than
+// 2^31 - 1 groups may start a few too many, which kernels leave at once.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/kernel.h"
+
+namespace tenon::codegen {
+
+// What a device can do, from its limits.
+struct Target {
+  int capability = 80;              // compute capability: 10 * major + minor
+  int max_threads = 1024;           // of one group
+  int64_t shared_bytes = 48 << 10;  // of one group, static and dynamic; what is above 48 KiB must be dynamic
+  bool operator==(const Target&) const = default;
+};
+
+// One entry of a kernel's text. Phases run one after the other; each sees all that the one before wrote.
+struct Phase {
+  std::string entry;
+  int threads = 256;  // of a group
+  int64_t dynamic_shared_bytes = 0;
+};
+
+struct Source {
+  std::string text;           // a whole translation unit, which includes nothing
+  std::vector<Phase> phases;  // empty: there is no generated kernel for the description
+  bool scratch = false;
+};
+Source emit(const KernelDesc& desc, const Target& target);
+
+// What one launch needs, from its sizes.
+struct Extent {
+  std::vector<int64_t> groups;  // of each phase; 0: nothing to run
+  int64_t scratch_bytes = 0;    // of the whole launch
+};
+Extent extent(const KernelDesc& desc, const Target& target, const Params& params);
+
+}  // namespace tenon::codegen
