@@ -1,0 +1,69 @@
+#include "kernel_text.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <regex>
+
+namespace standin {
+namespace {
+
+const char magic[] = "kernel text for the stand-in\n";
+
+const std::regex& kernel_pattern() {
+  static const std::regex r(R"((?:extern\s+"C"\s+)?__global__\s+(?:void\s+)?(?:__launch_bounds__\s*\([^)]*\)\s*)?(?:void\s+)?(\w+)\s*\()");
+  return r;
+}
+
+}  // namespace
+
+std::string pack(const Image& image) {
+  std::string out = magic;
+  out += std::to_string(image.capability) + "\n" + image.name + "\n" + image.text;
+  out += '\0';
+  return out;
+}
+
+bool unpack(const char* bytes, Image* image) {
+  if (std::strncmp(bytes, magic, sizeof magic - 1) != 0) return false;
+  const char* at = bytes + sizeof magic - 1;
+  image->capability = std::atoi(at);
+  at = std::strchr(at, '\n') + 1;
+  const char* end = std::strchr(at, '\n');
+  image->name.assign(at, end);
+  image->text = end + 1;
+  return true;
+}
+
+std::vector<std::string> kernels_of(const std::string& text) {
+  std::vector<std::string> names;
+  for (auto it = std::sregex_iterator(text.begin(), text.end(), kernel_pattern()); it != std::sregex_iterator(); ++it)
+    names.push_back((*it)[1]);
+  return names;
+}
+
+std::string rewritten(const Image& image, const std::string& hash) {
+  static const std::regex dynamic(R"(extern\s+__shared__\s+(?:(?:__align__|alignas)\s*\([^)]*\)\s*)?([\w:]+(?:\s+\w+)*?)\s+(\w+)\s*\[\s*\]\s*;)");
+  static const std::regex shared(R"(__shared__\s+(?:(?:__align__|alignas)\s*\([^)]*\)\s*)?([\w:]+(?:\s*<[^<>;]*>)?(?:\s+\w+)*?)\s+(\w+)\s*((?:\[[^\];]*\]\s*)*);)");
+  static const std::regex c_linkage(R"(extern\s+"C"\s+)");
+  std::string text = std::regex_replace(image.text, dynamic, "$1* $2 = ($1*)si_s.dynamic;");
+  text = std::regex_replace(text, shared, "SI_SHARED($1, $2, $3)");
+  text = std::regex_replace(text, c_linkage, "");
+  std::string out = "namespace k" + hash + " {\n#line 1 \"" + image.name + "\"\n" + text + "\n";
+  for (const std::string& k : kernels_of(image.text)) out += "SI_ENTRY(" + entry_symbol(hash, k) + ", " + k + ")\n";
+  return out + "}\n";
+}
+
+std::string entry_symbol(const std::string& hash, const std::string& kernel) { return "si_kernel_" + hash + "_" + kernel; }
+
+std::string hash_of(const std::string& text) {
+  uint64_t h = 14695981039346656037ull;  // FNV-1a
+  for (const unsigned char c : text) h = (h ^ c) * 1099511628211ull;
+  h ^= h >> 29;
+  static const char digits[] = "0123456789abcdef";
+  std::string out;
+  for (int shift = 60; shift >= 0; shift -= 4) out += digits[h >> shift & 15];
+  return out;
+}
+
+}  // namespace standin

@@ -1,0 +1,46 @@
+// What the driver's handles stand for.
+#pragma once
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "backends/cuda/driver_api.h"
+#include "kernel_text.h"
+#include "work_queue.h"
+
+namespace standin {
+
+using tenon::cuda::Result;
+
+// A device with its primary context.
+struct DeviceObject {
+  int ordinal = 0;
+  int retained = 0;
+  std::atomic<Result> failure{0};  // after a fault: what every call answers
+};
+
+struct StreamObject {
+  DeviceObject* device;
+  WorkQueue work;
+};
+
+struct EventObject {
+  int number;
+  StreamObject* stream = nullptr;  // null until recorded
+  uint64_t position = 0;
+};
+
+struct FunctionObject {
+  std::string hash, name;
+  size_t dynamic_limit = 48 << 10;
+};
+
+struct ModuleObject {
+  int number;
+  Image image;
+  std::string hash;
+  std::deque<FunctionObject> functions;  // a deque: handles are their addresses
+};
+
+}  // namespace standin
