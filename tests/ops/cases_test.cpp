@@ -1,5 +1,5 @@
-// Runs tests/ops/cases.def: every row for its dtypes, shapes and memory layouts, on host and on cpu in all modes of
-// lowering, against the row's plain reference; then cpu against host, and the modes against each other.
+// Runs tests/ops/cases.def: every row for its dtypes, shapes and memory layouts, on host and on the tested device in all
+// modes of lowering, against the row's plain reference; then that device against host, and the modes against each other.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,6 +11,7 @@
 #include "ops/reference.h"
 #include "ops/reference_order.h"
 #include "support/lowering.h"
+#include "support/tested_device.h"
 #include "tenon/tenon.h"
 
 namespace tenon::testing {
@@ -255,9 +256,9 @@ Tensor in_layout(const Values& v, Layout layout, bool strided, const Device& d) 
 
 // ----------------------------------------------------------------------------------------------------------- running
 
-const Device& device(const char* name) {
-  static const Device host = Device::open("host"), cpu = Device::open("cpu", 1);
-  return name[0] == 'h' ? host : cpu;
+const Device& reference_device() {
+  static const Device device = Device::open("host");
+  return device;
 }
 
 Values run(const Case& c, const R& r, DType t, const Shape& s, int layout, bool strided, const Device& d) {
@@ -276,19 +277,19 @@ void check(const Case& c, DType t, const Shapes& shapes, int layout, uint64_t se
   try {
     const Values want = c.reference(r, t, shapes[0]);
     const bool strided = seed % 2 == 0;
-    const Values host = run(c, r, t, shapes[0], layout, strided, device("host"));
+    const Values host = run(c, r, t, shapes[0], layout, strided, reference_device());
     EXPECT_EQ(difference(want, host, c.within.of(want.dtype)), "") << "host " << about;
     std::optional<Values> tuned;
     for (modes::LowerMode mode : modes::lower_modes) {
       const modes::InLowerMode in(mode);
-      const std::string where = cat("cpu ", modes::name_of(mode), " ", about);
-      device("cpu").reset_census();
-      const Values cpu = run(c, r, t, shapes[0], layout, strided, device("cpu"));
-      EXPECT_EQ(modes::foreign_kernels(device("cpu"), mode), "") << where;
-      EXPECT_EQ(difference(want, cpu, c.within.of(want.dtype)), "") << where;
-      EXPECT_EQ(difference(host, cpu, c.within.of(want.dtype, 2)), "") << where << ", against host";
-      if (!tuned) tuned = cpu;
-      EXPECT_EQ(difference(*tuned, cpu, c.within.of(want.dtype, 2)), "") << where << ", against tuned";
+      const std::string where = cat(tested_device_name(), " ", modes::name_of(mode), " ", about);
+      tested_device().reset_census();
+      const Values got = run(c, r, t, shapes[0], layout, strided, tested_device());
+      EXPECT_EQ(modes::foreign_kernels(tested_device(), mode), "") << where;
+      EXPECT_EQ(difference(want, got, c.within.of(want.dtype)), "") << where;
+      EXPECT_EQ(difference(host, got, c.within.of(want.dtype, 2)), "") << where << ", against host";
+      if (!tuned) tuned = got;
+      EXPECT_EQ(difference(*tuned, got, c.within.of(want.dtype, 2)), "") << where << ", against tuned";
     }
   } catch (const std::exception& e) {
     ADD_FAILURE() << about << " threw: " << e.what();
@@ -321,16 +322,16 @@ TEST(OpTable, EveryOpHasACaseAndEveryCaseAnOp) {
 }
 
 // What docs/coverage/DEVICE.json holds: each op's dtypes that give the reference's values on the device.
-std::string coverage(const char* name) {
+std::string coverage(const Device& device) {
   std::map<std::string, std::set<DType>> works;
   for (const Case& c : all_cases())
     for (DType t : c.dtypes) {
       R r;
       for (size_t i = 0; i < c.inputs.size(); ++i) r.push_back(make_values(c.inputs[i], t, c.shapes[0][i], Layout(0), 7 + i));
       const Values want = c.reference(r, t, c.shapes[0][0]);
-      if (difference(want, run(c, r, t, c.shapes[0][0], 0, false, device(name)), c.within.of(want.dtype)).empty()) works[c.op].insert(t);
+      if (difference(want, run(c, r, t, c.shapes[0][0], 0, false, device), c.within.of(want.dtype)).empty()) works[c.op].insert(t);
     }
-  std::string out = cat("{\"device\": \"", name, "\", \"ops\": [\n");
+  std::string out = cat("{\"device\": \"", device.name(), "\", \"ops\": [\n");
   for (size_t i = 0; i < list_ops().size(); ++i) {
     const OpInfo& op = list_ops()[i];
     std::string dtypes;
@@ -341,8 +342,8 @@ std::string coverage(const char* name) {
 }
 
 TEST(OpTable, CommittedCoverageIsWhatRuns) {
-  for (const char* name : {"cpu", "host"}) {
-    const std::string path = cat(TENON_TEST_DATA, "/../../docs/coverage/", name, ".json"), now = coverage(name);
+  for (const Device& device : {tested_device(), reference_device()}) {
+    const std::string path = cat(TENON_TEST_DATA, "/../../docs/coverage/", device.name(), ".json"), now = coverage(device);
     if (std::getenv("TENON_UPDATE_COVERAGE")) std::ofstream(path) << now;
     std::ifstream file(path);
     const std::string committed{std::istreambuf_iterator<char>(file), {}};

@@ -23,15 +23,17 @@ class InLowerMode {
   LowerMode before_;
 };
 
-// Kernels that ran on the cpu since the census was reset and that are not of the mode, one a line. A kernel that stands
-// alone in its family (sample) is both tuned and generated.
-inline std::string foreign_kernels(const Device& cpu, LowerMode mode) {
+// Kernels that ran since the census was reset and that are not of the mode, one a line. A kernel that stands alone in
+// its family (sample) is both tuned and generated. Only the cpu has plain kernels: elsewhere the generated ones stand in
+// that place.
+inline std::string foreign_kernels(const Device& device, LowerMode mode) {
   std::string out;
-  for (const auto& [name, launches] : cpu.census()) {
+  const bool has_plain = device.name() == "cpu";
+  for (const auto& [name, launches] : device.census()) {
     if (name.starts_with("sample") && mode != LowerMode::composed) continue;
     const bool plain = name.find("_plain") != std::string::npos;
     const bool region = name.starts_with("map_") || name.starts_with("row_");
-    const bool belongs = mode == LowerMode::generated ? plain : !plain && (mode == LowerMode::tuned || region);
+    const bool belongs = mode == LowerMode::generated ? plain == has_plain : !plain && (mode == LowerMode::tuned || region);
     if (!belongs) out += name + "\n";
   }
   return out;

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <functional>
 #include <numeric>
+#include <thread>
 
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/kernels.h"
@@ -226,6 +227,32 @@ TEST(CudaBackend, ALostDeviceIsNamedAtTheNextCall) {
   upload(*b, {1});
   EXPECT_TRUE(has(message_of([&] { upload(*b, {2}); }), "CUDA_ERROR_UNKNOWN"));
   EXPECT_TRUE(has(message_of([&] { b->alloc(4); }), "failed before"));
+}
+
+TEST(CudaBackend, DevicesFailByThemselves) {
+  const Setting two("TENON_STANDIN_DEVICES", "2");
+  const auto first = open_device("cuda:0"), second = open_device("cuda:1");
+  const Handle a = upload(*first, counting(64)), b = upload(*second, counting(64));
+  run(*first, "astray", a, first->alloc(256), 64);
+  EXPECT_TRUE(has(message_of([&] { first->wait(first->submit()); }), "device cuda:0: CUDA_ERROR_ILLEGAL_ADDRESS"));
+  EXPECT_EQ(download(*second, b, 64), counting(64));
+  standin_reports();
+}
+
+TEST(CudaBackend, OtherThreadsWaitWhileWorkIsRecorded) {
+  const auto b = open_device();
+  const Handle a = b->alloc(4);
+  std::vector<std::vector<int32_t>> got(40, std::vector<int32_t>(1, -1));
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 40; ++i) {
+    write(*b, a, {i});
+    b->read(a, 0, std::as_writable_bytes(std::span(got[size_t(i)])));
+    readers.emplace_back([&, i, ticket = b->submit()] {
+      b->wait(ticket);
+      EXPECT_EQ(got[size_t(i)][0], i);
+    });
+  }
+  for (std::thread& t : readers) t.join();
 }
 
 TEST(CudaBackend, OutOfMemorySaysAskedFreeAndHeld) {

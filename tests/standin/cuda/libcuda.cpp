@@ -2,9 +2,13 @@
 // to fail, and checks what it is given; work runs on streams' threads.
 #include <chrono>
 #include <cstdlib>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <sstream>
 #include <thread>
+
+#include <unistd.h>
 
 #include "launch.h"
 #include "memory.h"
@@ -97,6 +101,17 @@ bool on_device(DeviceAddress a, size_t bytes, const char* symbol) {
   if (memory().contains(pointer(a), bytes)) return true;
   report(std::string(symbol) + " of " + std::to_string(bytes) + " bytes: " + memory().describe(pointer(a)));
   return false;
+}
+
+// Texts for tools/check_kernels; one text is written once, whoever loads it.
+void keep(const Image& image) {
+  const char* folder = std::getenv("TENON_STANDIN_KEEP");
+  if (!folder || !*folder) return;
+  const std::string path = std::string(folder) + "/" + hash_of(image.text) + "_" + image.name;
+  if (std::ifstream(path)) return;
+  const std::string own = path + std::to_string(::getpid());
+  std::ofstream(own) << image.text;
+  std::rename(own.c_str(), path.c_str());
 }
 
 struct ErrorText {
@@ -324,6 +339,7 @@ Result cuModuleLoadData(Module* module, const void* image) {
   if (!unpack(static_cast<const char*>(image), &m->image)) return refuse("an image that the stand-in's NVRTC did not make", result::invalid_image);
   if (m->image.capability > capability()) return result::no_binary_for_gpu;
   m->hash = compiler().add(m->image);
+  keep(m->image);
   std::lock_guard lock(mutex);
   m->number = ++modules;
   note("cuModuleLoadData ", m->image.name, " ", hash_of(m->image.text));

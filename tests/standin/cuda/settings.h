@@ -8,6 +8,9 @@
 //   TENON_STANDIN_SLOW_COPY     milliseconds that each copy takes longer
 //   TENON_STANDIN_FAIL          "SYMBOL:N:RESULT,...": the N-th call of SYMBOL from now on gives that result; the
 //                               symbol "run" stands for the kernels as they run, after their launch was accepted
+//   TENON_STANDIN_TRACE         a file that gets a line for each call
+//   TENON_STANDIN_KEEP          a folder that gets each kernel text that is loaded
+//   TENON_STANDIN_CACHE         where compiled kernels are kept (the build's standin_cache)
 #pragma once
 #include <string>
 #include <vector>

@@ -105,6 +105,7 @@ class StandIn : public ::testing::Test {
     standin_reports();
   }
   ~StandIn() override {
+    for (Module m : modules) driver.module_unload(m);
     driver.event_destroy(event);
     driver.stream_destroy(stream);
     driver.context_release(0);
@@ -136,6 +137,7 @@ class StandIn : public ::testing::Test {
     Module module = nullptr;
     Function function = nullptr;
     EXPECT_EQ(driver.module_load(&module, image.data()), result::success);
+    modules.push_back(module);
     EXPECT_EQ(driver.module_function(&function, module, name.c_str()), result::success);
     return function;
   }
@@ -157,6 +159,7 @@ class StandIn : public ::testing::Test {
   Context context = nullptr;
   Stream stream = nullptr;
   Event event = nullptr;
+  std::vector<Module> modules;
   Result last = result::success;
 };
 
