@@ -76,11 +76,16 @@ class CudaBackend : public Backend {
     });
   }
   void read(Handle from, int64_t offset, std::span<std::byte> into) override {
-    for_pieces(into.size(), [&](size_t at, size_t n) {
-      std::byte* piece = down_.take(int64_t(n));
-      check_copy(device_.driver().copy_down(piece, address(from) + uint64_t(offset) + at, n, queue_.record()), n, "from");
-      queue_.copy_when_passed(into.data() + at, piece, n);
-    });
+    try {
+      for_pieces(into.size(), [&](size_t at, size_t n) {
+        std::byte* piece = down_.take(int64_t(n));
+        check_copy(device_.driver().copy_down(piece, address(from) + uint64_t(offset) + at, n, queue_.record()), n, "from");
+        queue_.copy_when_passed(into.data() + at, piece, n);
+      });
+    } catch (...) {
+      queue_.forget_copies(into.data(), into.size());  // the caller's memory goes with the error
+      throw;
+    }
   }
   void copy(Handle to, int64_t to_offset, Handle from, int64_t from_offset, int64_t bytes) override {
     if (bytes <= 0) return;

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
+#include <iterator>
+#include <span>
+#include <utility>
 
 #include "backends/cuda/driver.h"
 #include "base/check.h"
+#include "base/folder.h"
 
 namespace tenon::cuda {
 namespace {
@@ -15,7 +18,7 @@ std::vector<std::string> candidates() {
   if (other && *other) return {other};
   std::vector<int> majors{13, 12};
   const int own = driver().version() / 1000;
-  std::stable_partition(majors.begin(), majors.end(), [&](int m) { return m == own; });
+  if (own == majors[1]) std::swap(majors[0], majors[1]);
   std::vector<std::string> out;
   for (const char* folder : {"", "/usr/local/cuda/lib64/"})
     for (int m : majors) out.push_back(cat(folder, "libnvrtc.so.", m));
@@ -24,11 +27,14 @@ std::vector<std::string> candidates() {
 
 // Where a kernel that does not compile is kept, so that it can be looked at.
 std::string keep(const std::string& text, const std::string& name) {
-  const char* folder = std::getenv("TMPDIR");
-  const std::string path = cat(folder && *folder ? folder : "/tmp", "/tenon_", name, ".cu");
-  std::ofstream file(path);
-  file << text;
-  return file.good() ? path : std::string();
+  const char* wish = std::getenv("TMPDIR");
+  const std::string folder = wish && *wish ? wish : "/tmp", file = cat("tenon_", name, ".cu");
+  try {
+    write_file_atomically(folder, file, std::as_bytes(std::span(text)));
+  } catch (const Error& e) {
+    return cat("no file: ", e.what());
+  }
+  return cat(folder, "/", file);
 }
 
 }  // namespace
@@ -99,8 +105,9 @@ std::vector<std::byte> Nvrtc::compile(const std::string& text, const std::string
   const std::string file = name + ".cu", target = "--gpu-architecture=" + architecture;
   if (const int e = create_(&program, text.c_str(), file.c_str(), 0, nullptr, nullptr))
     throw Error(ErrorCode::internal, cat("NVRTC: ", error_string_(e), " for kernel ", name));
-  const char* options[] = {target.c_str(), "--std=c++17", "--fmad=false"};
-  const int failed = compile_(program, 3, options);
+  // Kernel text has no host part: functions without a mark are the device's.
+  const char* options[] = {target.c_str(), "--std=c++17", "--fmad=false", "--device-as-default-execution-space"};
+  const int failed = compile_(program, int(std::size(options)), options);
   std::vector<std::byte> image;
   std::string log;
   if (failed) {

@@ -18,6 +18,13 @@ Stream Queue::record() {
   return stream_;
 }
 
+void Queue::forget_copies(const std::byte* to, size_t bytes) {
+  auto into = [&](const HostCopy& c) { return c.to >= to && c.to < to + bytes; };
+  std::erase_if(host_copies_, into);
+  Lock lock(mutex_);
+  for (const auto& mark : marks_) std::erase_if(mark->copies, into);
+}
+
 Queue::Ticket Queue::submit() {
   if (!recorded_) return last_;
   device_.activate();

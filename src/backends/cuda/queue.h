@@ -23,6 +23,9 @@ class Queue {
   // `bytes` from pinned memory into the caller's, once the next ticket has passed and before wait() or passed() say so.
   void copy_when_passed(std::byte* to, const std::byte* from, size_t bytes) { host_copies_.push_back({to, from, bytes}); }
 
+  // Forgets such copies into [to, to + bytes): the memory goes.
+  void forget_copies(const std::byte* to, size_t bytes);
+
   Ticket submit();
   // Thread-safe. Throws what the device's work threw.
   void wait(Ticket ticket);

@@ -143,6 +143,18 @@ TEST(CudaBackend, WhatIsWrittenMayGoAtOnceAndReadsComeWithTheTicket) {
   EXPECT_EQ(got, counting(100));
 }
 
+TEST(CudaBackend, AReadThatFailsHalfwayWritesNothingLater) {
+  const auto b = open_device();
+  const size_t n = size_t(cuda::Staging::slot_bytes) / 2;  // two slots
+  const Handle a = upload(*b, counting(n));
+  std::vector<int32_t> got(n, -1);
+  const Setting slow("TENON_STANDIN_SLOW_COPY", "20"), fails("TENON_STANDIN_FAIL", "cuMemHostAlloc:2:2");
+  EXPECT_TRUE(has(message_of([&] { b->read(a, 0, std::as_writable_bytes(std::span(got))); }), "pinning host memory"));
+  b->wait(b->submit());
+  EXPECT_EQ(got, std::vector<int32_t>(n, -1));
+  EXPECT_EQ(download(*b, a, 8), counting(8));
+}
+
 TEST(CudaBackend, Launches) {
   const auto b = open_device();
   const Handle in = upload(*b, counting(1000)), out = b->alloc(4000);

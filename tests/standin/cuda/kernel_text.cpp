@@ -10,9 +10,24 @@ namespace {
 
 const char magic[] = "kernel text for the stand-in\n";
 
-const std::regex& kernel_pattern() {
-  static const std::regex r(R"((?:extern\s+"C"\s+)?__global__\s+(?:void\s+)?(?:__launch_bounds__\s*\([^)]*\)\s*)?(?:void\s+)?(\w+)\s*\()");
-  return r;
+// Where a pattern that begins with a word stands. Only places with the word are looked at: a regex search over a whole
+// text costs as much as compiling it.
+template <class F>
+void for_each_match(const std::string& text, const std::string& word, const std::regex& pattern, F found) {
+  std::smatch m;
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))
+    if (std::regex_search(text.begin() + int64_t(at), text.end(), m, pattern, std::regex_constants::match_continuous)) found(at, m);
+}
+
+std::string replaced(const std::string& text, const std::string& word, const std::regex& pattern, const char* format) {
+  std::string out;
+  size_t done = 0;
+  for_each_match(text, word, pattern, [&](size_t at, const std::smatch& m) {
+    out.append(text, done, at - done);
+    out += m.format(format);
+    done = at + size_t(m.length());
+  });
+  return out.append(text, done, text.npos);
 }
 
 }  // namespace
@@ -36,9 +51,9 @@ bool unpack(const char* bytes, Image* image) {
 }
 
 std::vector<std::string> kernels_of(const std::string& text) {
+  static const std::regex kernel(R"(__global__\s+(?:void\s+)?(?:__launch_bounds__\s*\([^)]*\)\s*)?(?:void\s+)?(\w+)\s*\()");
   std::vector<std::string> names;
-  for (auto it = std::sregex_iterator(text.begin(), text.end(), kernel_pattern()); it != std::sregex_iterator(); ++it)
-    names.push_back((*it)[1]);
+  for_each_match(text, "__global__", kernel, [&](size_t, const std::smatch& m) { names.push_back(m[1]); });
   return names;
 }
 
@@ -46,9 +61,9 @@ std::string rewritten(const Image& image, const std::string& hash) {
   static const std::regex dynamic(R"(extern\s+__shared__\s+(?:(?:__align__|alignas)\s*\([^)]*\)\s*)?([\w:]+(?:\s+\w+)*?)\s+(\w+)\s*\[\s*\]\s*;)");
   static const std::regex shared(R"(__shared__\s+(?:(?:__align__|alignas)\s*\([^)]*\)\s*)?([\w:]+(?:\s*<[^<>;]*>)?(?:\s+\w+)*?)\s+(\w+)\s*((?:\[[^\];]*\]\s*)*);)");
   static const std::regex c_linkage(R"(extern\s+"C"\s+)");
-  std::string text = std::regex_replace(image.text, dynamic, "$1* $2 = ($1*)si_s.dynamic;");
-  text = std::regex_replace(text, shared, "SI_SHARED($1, $2, $3)");
-  text = std::regex_replace(text, c_linkage, "");
+  std::string text = replaced(image.text, "extern", dynamic, "$1* $2 = ($1*)si_s.dynamic;");
+  text = replaced(text, "__shared__", shared, "SI_SHARED($1, $2, $3)");
+  text = replaced(text, "extern", c_linkage, "");
   std::string out = "namespace k" + hash + " {\n#line 1 \"" + image.name + "\"\n" + text + "\n";
   for (const std::string& k : kernels_of(image.text)) out += "SI_ENTRY(" + entry_symbol(hash, k) + ", " + k + ")\n";
   return out + "}\n";

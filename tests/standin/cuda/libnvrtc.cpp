@@ -62,7 +62,7 @@ EXPORT int nvrtcCompileProgram(Program* program, int count, const char* const* o
     const std::string option = options[i];
     const size_t number = option.find('_');
     if (option.starts_with(target) && number != option.npos) program->image.capability = std::atoi(option.c_str() + number + 1);
-    else if (option != "--fmad=false" && option != "--std=c++17") {
+    else if (option != "--fmad=false" && option != "--std=c++17" && option != "--device-as-default-execution-space") {
       program->log = "the stand-in does not know the option " + option;
       return invalid_option;
     }
