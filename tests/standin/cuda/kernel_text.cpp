@@ -10,6 +10,11 @@ namespace {
 
 const char magic[] = "kernel text for the stand-in\n";
 
+const std::regex& kernel_pattern() {
+  static const std::regex r(R"(__global__\s+(?:void\s+)?(?:__launch_bounds__\s*\([^)]*\)\s*)?(?:void\s+)?(\w+)\s*\()");
+  return r;
+}
+
 // Where a pattern that begins with a word stands. Only places with the word are looked at: a regex search over a whole
 // text costs as much as compiling it.
 template <class F>
@@ -19,6 +24,22 @@ void for_each_match(const std::string& text, const std::string& word, const std:
     if (std::regex_search(text.begin() + int64_t(at), text.end(), m, pattern, std::regex_constants::match_continuous)) found(at, m);
 }
 
+// Past the body in braces that begins after `at`; comments and literals may hold braces too.
+size_t end_of_body(const std::string& text, size_t at) {
+  int depth = 0;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '/' && text.compare(at, 2, "//") == 0) at = text.find('\n', at);
+    else if (c == '/' && text.compare(at, 2, "/*") == 0) at = text.find("*/", at) + 1;
+    else if (c == '"' || c == '\'') {
+      for (++at; at < text.size() && text[at] != c; ++at) at += text[at] == '\\';
+    } else if (c == '{') ++depth;
+    else if (c == '}' && --depth == 0) return at + 1;
+    if (at == text.npos) break;
+  }
+  return text.size();
+}
+
 std::string replaced(const std::string& text, const std::string& word, const std::regex& pattern, const char* format) {
   std::string out;
   size_t done = 0;
@@ -26,6 +47,19 @@ std::string replaced(const std::string& text, const std::string& word, const std
     out.append(text, done, at - done);
     out += m.format(format);
     done = at + size_t(m.length());
+  });
+  return out.append(text, done, text.npos);
+}
+
+// The entry stands behind its kernel, in whatever namespace that is.
+std::string with_entries(const std::string& text, const std::string& hash) {
+  std::string out;
+  size_t done = 0;
+  for_each_match(text, "__global__", kernel_pattern(), [&](size_t at, const std::smatch& m) {
+    const size_t end = end_of_body(text, at);
+    out.append(text, done, end - done);
+    out += " SI_ENTRY(" + entry_symbol(hash, m[1]) + ", " + m[1].str() + ")";
+    done = end;
   });
   return out.append(text, done, text.npos);
 }
@@ -51,9 +85,8 @@ bool unpack(const char* bytes, Image* image) {
 }
 
 std::vector<std::string> kernels_of(const std::string& text) {
-  static const std::regex kernel(R"(__global__\s+(?:void\s+)?(?:__launch_bounds__\s*\([^)]*\)\s*)?(?:void\s+)?(\w+)\s*\()");
   std::vector<std::string> names;
-  for_each_match(text, "__global__", kernel, [&](size_t, const std::smatch& m) { names.push_back(m[1]); });
+  for_each_match(text, "__global__", kernel_pattern(), [&](size_t, const std::smatch& m) { names.push_back(m[1]); });
   return names;
 }
 
@@ -64,9 +97,7 @@ std::string rewritten(const Image& image, const std::string& hash) {
   std::string text = replaced(image.text, "extern", dynamic, "$1* $2 = ($1*)si_s.dynamic;");
   text = replaced(text, "__shared__", shared, "SI_SHARED($1, $2, $3)");
   text = replaced(text, "extern", c_linkage, "");
-  std::string out = "namespace k" + hash + " {\n#line 1 \"" + image.name + "\"\n" + text + "\n";
-  for (const std::string& k : kernels_of(image.text)) out += "SI_ENTRY(" + entry_symbol(hash, k) + ", " + k + ")\n";
-  return out + "}\n";
+  return "namespace k" + hash + " {\n#line 1 \"" + image.name + "\"\n" + with_entries(text, hash) + "\n}\n";
 }
 
 std::string entry_symbol(const std::string& hash, const std::string& kernel) { return "si_kernel_" + hash + "_" + kernel; }
