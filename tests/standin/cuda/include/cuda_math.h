@@ -10,7 +10,8 @@
   inline float n(float x) { return n##f(x); }
 SI_MATH1(exp) SI_MATH1(exp2) SI_MATH1(expm1) SI_MATH1(log) SI_MATH1(log2) SI_MATH1(log10) SI_MATH1(log1p) SI_MATH1(sqrt)
 SI_MATH1(cbrt) SI_MATH1(sin) SI_MATH1(cos) SI_MATH1(tan) SI_MATH1(asin) SI_MATH1(acos) SI_MATH1(atan) SI_MATH1(sinh)
-SI_MATH1(cosh) SI_MATH1(tanh) SI_MATH1(asinh) SI_MATH1(acosh) SI_MATH1(atanh) SI_MATH1(erf) SI_MATH1(erfc)
+SI_MATH1(cosh) SI_MATH1(tanh) SI_MATH1(asinh) SI_MATH1(acosh) SI_MATH1(atanh) SI_MATH1(erf) SI_MATH1(erfc) SI_MATH1(lgamma)
+SI_MATH1(tgamma)
 SI_MATH1(floor) SI_MATH1(ceil) SI_MATH1(trunc) SI_MATH1(round) SI_MATH1(rint) SI_MATH1(nearbyint) SI_MATH1(fabs)
 #define SI_MATH2(n)                                       \
   extern "C" float n##f(float, float) noexcept;           \
