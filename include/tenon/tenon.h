@@ -5,6 +5,7 @@
 #include "tenon/error.h"
 #include "tenon/kernel_cache.h"
 #include "tenon/llm.h"
+#include "tenon/number.h"
 #include "tenon/ops.h"
 #include "tenon/print.h"
 #include "tenon/state.h"

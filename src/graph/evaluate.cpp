@@ -124,7 +124,7 @@ void evaluate(std::span<const NodeRef> roots, const std::unordered_set<const Nod
     offsets.push_back(n->offset);
   }
   std::vector<uint32_t> scalars;
-  for (const Node* n : inputs.scalars) scalars.push_back(n->value.load());
+  for (const Node* n : inputs.scalars) append_scalar(*n, scalars);
   const Execution run = execute(device, plan, leaves, scalars);
   const std::vector<NodeRef> results = result_leaves(device, *plan, run.outputs, storages, offsets);
   for (size_t i = 0; i < pending.size(); ++i) become_leaf(*pending[i], *results[i]);

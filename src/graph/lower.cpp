@@ -21,13 +21,20 @@ struct Accessed {
   const Node* dynamic_scalar = nullptr;
 };
 
-constexpr uint32_t nan_bits = 0x7fc00000u;
 
-bool exact(ScalarOp op) {
+// Whether the op's result is a value of the dtype as it comes.
+bool exact(ScalarOp op, DType dtype) {
   switch (op) {
-    case ScalarOp::neg: case ScalarOp::abs: case ScalarOp::min: case ScalarOp::max: case ScalarOp::select: return true;
+    case ScalarOp::neg: case ScalarOp::abs: return is_float(dtype);  // an integer may have no opposite
+    case ScalarOp::min: case ScalarOp::max: case ScalarOp::select: return true;
     default: return false;
   }
+}
+
+// What a gather gives outside: NaN, or 0.
+uint64_t outside_bits(Lane lane) {
+  if (lane == Lane::f64) return 0x7ff8000000000000u;
+  return lane == Lane::f32 ? 0x7fc00000u : 0u;
 }
 
 class Lowering {
@@ -190,7 +197,7 @@ class Lowering {
     int result;
     if (u.state == Use::State::loaded) result = emit_load(use);
     else if (u.alias) result = emit(u.args[0]);
-    else if (u.accumulator) result = rounded(emit_simple(Instr::Kind::accumulator, Lane::f32, 0), u.node->dtype);
+    else if (u.accumulator) result = rounded(emit_simple(Instr::Kind::accumulator, lane_of(u.node->dtype), 0), u.node->dtype);
     else result = emit_node(use, *u.node);
     emitted_[use] = result;
     return result;
@@ -199,7 +206,7 @@ class Lowering {
   int emit_node(int use, const Node& n) {
     const Use& u = r_.uses[size_t(use)];
     switch (n.kind) {
-      case Kind::constant: return emit_simple(Instr::Kind::constant, lane_of(n.dtype), uint32_t(n.ints[0]));
+      case Kind::constant: return emit_simple(Instr::Kind::constant, lane_of(n.dtype), uint64_t(n.ints[0]));
       case Kind::scalar: return emit_simple(Instr::Kind::scalar, lane_of(n.dtype), scalar_number(&n));
       case Kind::iota: return emit_index(use, lane_of(n.dtype), 0);
       case Kind::map: return emit_map(u, n);
@@ -213,7 +220,7 @@ class Lowering {
 
   static DType source_dtype(const Node& n) { return is_quantised(n.dtype) ? DType::f32 : n.dtype; }
 
-  int emit_simple(Instr::Kind kind, Lane lane, uint32_t bits) {
+  int emit_simple(Instr::Kind kind, Lane lane, uint64_t bits) {
     Instr i;
     i.kind = kind;
     i.lane = i.arg_lane = lane;
@@ -253,7 +260,7 @@ class Lowering {
 
   int emit_gather(const Use& u, const Node& n) {
     if (is_empty(r_.uses[size_t(u.args[0])]))
-      return emit_simple(Instr::Kind::constant, lane_of(n.dtype), lane_of(n.dtype) == Lane::f32 ? nan_bits : 0);
+      return emit_simple(Instr::Kind::constant, lane_of(n.dtype), outside_bits(lane_of(n.dtype)));
     const int index = emit(u.args[1]);
     Instr i;
     i.kind = Instr::Kind::gather;
@@ -288,7 +295,7 @@ class Lowering {
     std::vector<int> args;
     for (int a : u.args) args.push_back(emit(a));
     const int value = emit_op(n.op, lane_of(n.inputs.back()->dtype), args);
-    return exact(n.op) ? value : rounded(value, n.dtype);
+    return exact(n.op, n.dtype) ? value : rounded(value, n.dtype);
   }
 
   int emit_reduce(const Use& u, const Node& n) {
@@ -306,17 +313,39 @@ class Lowering {
   int rounded(int value, DType dtype) {
     if (dtype == DType::f16) return emit_op(ScalarOp::round_f16, Lane::f32, {value});
     if (dtype == DType::bf16) return emit_op(ScalarOp::round_bf16, Lane::f32, {value});
+    if (dtype == DType::u8) return emit_op(ScalarOp::wrap_u8, Lane::u32, {value});
+    if (dtype == DType::i8) return emit_op(ScalarOp::wrap_i8, Lane::i32, {value});
     return value;
   }
+
+  static ScalarOp conversion_to(Lane lane) {
+    switch (lane) {
+      case Lane::f32: return ScalarOp::to_f32;
+      case Lane::i32: return ScalarOp::to_i32;
+      case Lane::u32: return ScalarOp::to_u32;
+      case Lane::f64: return ScalarOp::to_f64;
+      case Lane::i64: return ScalarOp::to_i64;
+    }
+    return ScalarOp::to_f32;
+  }
+
+  // Floats saturate at the ends of the dtype, where the lane's own conversion does at those of the lane.
+  int saturated(int value, DType dtype) {
+    const Lane lane = lane_of(dtype);
+    const auto bound = [&](int at) { return emit_simple(Instr::Kind::constant, lane, lane_bits(dtype, at)); };
+    if (dtype == DType::u8) return emit_op(ScalarOp::min, lane, {value, bound(255)});
+    if (dtype != DType::i8) return value;
+    return emit_op(ScalarOp::max, lane, {emit_op(ScalarOp::min, lane, {value, bound(127)}), bound(-128)});
+  }
+
+  static bool has_every_value_of(DType to, DType from) { return is_integer(to) && from == DType::bool_; }
 
   int convert(int value, DType from, DType to) {
     const Lane a = lane_of(from), b = lane_of(to);
     if (to == DType::bool_) return from == DType::bool_ ? value : emit_op(ScalarOp::to_bool, a, {value});
-    if (a != b) {
-      const ScalarOp op = b == Lane::f32 ? ScalarOp::to_f32 : b == Lane::i32 ? ScalarOp::to_i32 : ScalarOp::to_u32;
-      value = emit_op(op, a, {value});
-    }
-    return from == to ? value : rounded(value, to);
+    if (a != b) value = emit_op(conversion_to(b), a, {value});
+    if (is_float(from) && is_integer(to)) return saturated(value, to);
+    return from == to || has_every_value_of(to, from) ? value : rounded(value, to);
   }
 
   // ---------------------------------------------------------------------------------------------- the launches

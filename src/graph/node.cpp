@@ -81,14 +81,24 @@ NodeRef placeholder(std::shared_ptr<DeviceContext> device, DType dtype, Shape sh
 }
 
 Lane lane_of(DType dtype) {
-  if (dtype == DType::i32) return Lane::i32;
-  return dtype == DType::u32 || dtype == DType::bool_ ? Lane::u32 : Lane::f32;
+  switch (dtype) {
+    case DType::f64: return Lane::f64;
+    case DType::i64: return Lane::i64;
+    case DType::i32: case DType::i8: return Lane::i32;
+    case DType::u32: case DType::u8: case DType::bool_: return Lane::u32;
+    default: return Lane::f32;
+  }
 }
 
-uint32_t lane_bits(DType dtype, double value) {
+uint64_t lane_bits(DType dtype, Number n) {
+  const double value = n.real();
+  const int64_t whole = n.is_integer() || !is_integer(dtype) ? n.whole() : int64_t(value);
   switch (dtype) {
-    case DType::i32: return uint32_t(int32_t(value));
-    case DType::u32: return uint32_t(value);
+    case DType::f64: return std::bit_cast<uint64_t>(value);
+    case DType::i64: return uint64_t(whole);
+    case DType::i32: case DType::u32: return uint32_t(whole);
+    case DType::i8: return uint32_t(int32_t(int8_t(whole)));
+    case DType::u8: return uint8_t(whole);
     case DType::bool_: return value != 0;
     case DType::f16: return std::bit_cast<uint32_t>(f32_from_f16(f16_from_f32(float(value))));
     case DType::bf16: return std::bit_cast<uint32_t>(f32_from_bf16(bf16_from_f32(float(value))));
@@ -96,13 +106,20 @@ uint32_t lane_bits(DType dtype, double value) {
   }
 }
 
-NodeRef constant(std::shared_ptr<DeviceContext> device, DType dtype, double value, Shape shape) {
+int scalar_words(const Node& scalar) { return is_wide(scalar.dtype) ? 2 : 1; }
+void append_scalar(const Node& scalar, std::vector<uint32_t>& words) {
+  const uint64_t bits = scalar.value.load();
+  words.push_back(uint32_t(bits));
+  if (is_wide(scalar.dtype)) words.push_back(uint32_t(bits >> 32));
+}
+
+NodeRef constant(std::shared_ptr<DeviceContext> device, DType dtype, Number value, Shape shape) {
   NodeRef n = make_node(Kind::constant, dtype, std::move(shape), {}, {int64_t(lane_bits(dtype, value))});
   n->device = std::move(device);
   return n;
 }
 
-NodeRef scalar(std::shared_ptr<DeviceContext> device, DType dtype, uint32_t bits) {
+NodeRef scalar(std::shared_ptr<DeviceContext> device, DType dtype, uint64_t bits) {
   NodeRef n = make_node(Kind::scalar, dtype, {}, {});
   n->device = std::move(device);
   n->value.store(bits);

@@ -12,6 +12,7 @@
 #include "core/shape.h"
 #include "runtime/device_context.h"
 #include "runtime/kernel.h"
+#include "tenon/number.h"
 
 namespace tenon::graph {
 
@@ -23,8 +24,8 @@ using NodeRef = Ref<Node>;
 enum class Kind : uint8_t {
   leaf,           // a storage, or the place of one in a compiled function
   constant,       // one value for every element; ints: {lane bits}
-  scalar,         // run-time scalar, 0-d f32 or u32: its value is no part of a plan
-  iota,           // the coordinate along an axis, i32 or u32; ints: {axis}
+  scalar,         // run-time scalar, 0-d f32, u32, f64 or i64: its value is no part of a plan
+  iota,           // the coordinate along an axis, i32, u32 or i64; ints: {axis}
   random_bits,    // Philox4x32-10 words, u32; inputs: scalars seed low, seed high, stream
   map,            // a scalar op on inputs of the node's own shape
   cast,           // to the node's dtype
@@ -81,7 +82,7 @@ struct Node : RefCounted<Node> {
   Strides strides;     // elements
   std::string label;   // for plans as text: the name of a weight, say
 
-  std::atomic<uint32_t> value{0};  // scalar: lane bits
+  std::atomic<uint64_t> value{0};  // scalar: lane bits
   bool fixed = false;              // scalar: never changes, so equal ones share a place in a plan
 
   ~Node() = default;
@@ -95,8 +96,8 @@ NodeRef make_node(Kind kind, DType dtype, Shape shape, std::vector<NodeRef> inpu
 NodeRef leaf(Ref<Storage> storage, DType dtype, Shape shape);
 // A place for a value of a compiled function.
 NodeRef placeholder(std::shared_ptr<DeviceContext> device, DType dtype, Shape shape);
-NodeRef constant(std::shared_ptr<DeviceContext> device, DType dtype, double value, Shape shape);
-NodeRef scalar(std::shared_ptr<DeviceContext> device, DType dtype, uint32_t bits);
+NodeRef constant(std::shared_ptr<DeviceContext> device, DType dtype, Number value, Shape shape);
+NodeRef scalar(std::shared_ptr<DeviceContext> device, DType dtype, uint64_t bits);
 NodeRef iota(std::shared_ptr<DeviceContext> device, DType dtype, Shape shape, int axis);
 NodeRef map(ScalarOp op, DType dtype, std::vector<NodeRef> inputs);
 NodeRef cast(NodeRef x, DType dtype);
@@ -113,8 +114,11 @@ NodeRef update(NodeRef dst, NodeRef src, NodeRef at, int axis);
 NodeRef anchor(const Anchor& op, DType dtype, Shape shape, std::vector<NodeRef> inputs, std::vector<int64_t> ints = {});
 
 // Lane bits of a value in a dtype's lane (f16 and bf16 rounded to their dtype, kept as f32).
-uint32_t lane_bits(DType dtype, double value);
+uint64_t lane_bits(DType dtype, Number value);
 Lane lane_of(DType dtype);
+// A run-time scalar's words in a plan's scalar block: one, or two for a wide lane, the lower half first.
+int scalar_words(const Node& scalar);
+void append_scalar(const Node& scalar, std::vector<uint32_t>& words);
 
 // All nodes that the roots need, inputs before their users. No recursion.
 std::vector<Node*> topological_order(std::span<const NodeRef> roots);

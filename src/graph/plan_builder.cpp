@@ -1,6 +1,7 @@
 #include "graph/plan_builder.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -13,13 +14,16 @@ namespace tenon::graph {
 PlanInputs plan_inputs(std::span<const NodeRef> roots) {
   PlanInputs in;
   in.order = topological_order(roots);
-  std::unordered_map<uint64_t, uint32_t> fixed;  // dtype and bits -> slot
+  std::map<std::pair<DType, uint64_t>, uint32_t> fixed;  // dtype and bits -> slot
   for (Node* n : in.order) {
     if (n->kind == Kind::leaf) in.leaves.push_back(n);
     if (n->kind != Kind::scalar) continue;
-    uint32_t slot = uint32_t(in.scalars.size());
-    if (n->fixed) slot = fixed.try_emplace(uint64_t(n->dtype) << 32 | n->value.load(), slot).first->second;
-    if (slot == in.scalars.size()) in.scalars.push_back(n);
+    uint32_t slot = uint32_t(in.scalar_words);
+    if (n->fixed) slot = fixed.try_emplace({n->dtype, n->value.load()}, slot).first->second;
+    if (slot == uint32_t(in.scalar_words)) {
+      in.scalars.push_back(n);
+      in.scalar_words += scalar_words(*n);
+    }
     in.scalar_slots[n] = slot;
   }
   return in;
@@ -42,7 +46,7 @@ class PlanBuilder {
     const Limits& limits = device_.limits();
     schedule_ = schedule(roots_, {limits.fuses && fusion_enabled(), limits.max_bindings, limits.max_instructions});
     plan_->leaves = int(inputs_.leaves.size());
-    plan_->scalars = int(inputs_.scalars.size());
+    plan_->scalars = inputs_.scalar_words;
     add_steps();
     describe_buffers();
     drop_moves();

@@ -15,7 +15,8 @@ namespace tenon::graph {
 struct PlanInputs {
   std::vector<Node*> order;    // topological
   std::vector<Node*> leaves;
-  std::vector<Node*> scalars;                              // by slot
+  std::vector<Node*> scalars;                              // in the order of their slots
+  int scalar_words = 0;                                    // of the scalar block; a slot is a scalar's first word
   std::unordered_map<const Node*, uint32_t> scalar_slots;  // of every scalar node; equal fixed ones share a slot
 };
 PlanInputs plan_inputs(std::span<const NodeRef> roots);

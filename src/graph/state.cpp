@@ -225,7 +225,7 @@ std::vector<Tensor> Compiled::operator()(const std::vector<Tensor>& args) const 
     offsets.push_back(leaves.back().offset);
   }
   std::vector<uint32_t> scalars;
-  for (const NodeRef& s : f.scalars) scalars.push_back(s->value.load());
+  for (const NodeRef& s : f.scalars) append_scalar(*s, scalars);
   const Execution run = execute(f.device, f.plan, leaves, scalars);
   const auto values = graph::result_leaves(f.device, *f.plan, run.outputs, storages, offsets);
   std::vector<Tensor> results;

@@ -32,6 +32,7 @@ struct Limits {
   int64_t view_alignment = 4;                     // of a binding's byte offset
   int max_instructions = 256;                     // scalar program of one kernel
   bool fuses = true;                              // false: each node is a launch of its own (the reference)
+  bool wide_lanes = false;                        // f64 and i64
   bool one_way = false;                           // true: TENON_LOWER changes nothing here (the reference)
 };
 

@@ -14,7 +14,9 @@ namespace tenon {
 
 // ---------------------------------------------------------------------------------------------- scalar program
 
-enum class Lane : uint8_t { f32, i32, u32 };
+enum class Lane : uint8_t { f32, i32, u32, f64, i64 };
+constexpr bool is_wide(Lane lane) { return lane == Lane::f64 || lane == Lane::i64; }  // 8 bytes; the others have 4
+constexpr bool is_float(Lane lane) { return lane == Lane::f32 || lane == Lane::f64; }
 
 enum class ScalarOp : uint8_t {
 #define SCALAR(name, arity, lanes, result) name,
@@ -36,9 +38,9 @@ const ScalarOpInfo& info(ScalarOp op);
 Lane result_lane(ScalarOp op, Lane argument);
 
 enum class ReduceOp : uint8_t {
-  sum,     // f32 lanes, fixed order; i32 and u32 wrap. Identity 0
+  sum,     // floats: fixed order, in their own precision; integers wrap. Identity 0
   prod,    // likewise. Identity 1
-  max,     // NaN wins; identity -inf (f32), the smallest value (integers)
+  max,     // NaN wins; identity -inf (floats), the smallest value (integers)
   argmax,  // position within the row (u32) of the first maximum; the first NaN wins
 };
 const char* to_string(ReduceOp op);
@@ -47,10 +49,11 @@ const char* to_string(ReduceOp op);
 struct Instr {
   enum class Kind : uint8_t {
     load,         // element of `operand` at the iteration point
-    gather,       // the same, plus args[0] (i32 or u32) times the operand's gather stride; out of range: NaN or 0
-    index,        // virtual operand: sum of coordinate times stride; its low 32 bits (bits = 0) or high (bits = 1)
-    constant,     // `bits`
-    scalar,       // run-time scalar number `bits` of this launch
+    gather,       // the same, plus args[0] (an integer) times the operand's gather stride; out of range: NaN or 0
+    index,        // virtual operand: sum of coordinate times stride; its low 32 bits (bits = 0) or high (bits = 1). In an
+                  // i64 lane all of it
+    constant,     // `bits`: those of the lane, a 4-byte lane's in the lower half
+    scalar,       // run-time scalar number `bits` of this launch; a wide lane's is two words, the lower half first
     accumulator,  // epilogue only: the anchor's f32 result at the iteration point
     op,           // `op` over args
     reduce,       // `reduce` of args[0] over the inner axes: a row value
@@ -63,7 +66,7 @@ struct Instr {
   ReduceOp reduce{};
   bool row = false;  // does not vary along the inner axes
   uint16_t operand = 0;
-  uint32_t bits = 0;
+  uint64_t bits = 0;
   std::array<uint16_t, 5> args{};
   bool operator==(const Instr&) const = default;
 };
@@ -130,7 +133,7 @@ struct RegionOperandParams {
 struct RegionParams {
   I64 dims[region_max_rank];  // outer axes, then inner axes
   RegionOperandParams operands[region_max_operands];
-  uint32_t scalar_slots[region_max_scalars] = {};  // slot of each scalar in the plan's scalar block
+  uint32_t scalar_slots[region_max_scalars] = {};  // first word of each scalar in the plan's scalar block
 };
 // Products of one batch: out[b,m,n] = sum over k of a[b,m,k] * b[b,k,n]. Strides in elements, any sign.
 struct MatmulParams {

@@ -15,6 +15,11 @@ struct Hasher {
   }
 };
 
+// Instructions that only bring a value back to its dtype.
+bool returns_to_dtype(ScalarOp op) {
+  return op == ScalarOp::round_f16 || op == ScalarOp::round_bf16 || op == ScalarOp::wrap_u8 || op == ScalarOp::wrap_i8;
+}
+
 }  // namespace
 
 uint64_t hash(const KernelDesc& d) {
@@ -31,7 +36,8 @@ uint64_t hash(const KernelDesc& d) {
   for (const Instr& i : d.program) {
     h.add(uint64_t(i.kind) | uint64_t(i.lane) << 8 | uint64_t(i.arg_lane) << 16 | uint64_t(i.op) << 24 |
           uint64_t(i.reduce) << 32 | uint64_t(i.row) << 40);
-    h.add(uint64_t(i.operand) | uint64_t(i.bits) << 32);
+    h.add(i.operand);
+    h.add(i.bits);
     for (uint16_t a : i.args) h.add(a);
   }
   for (int64_t a : d.attributes) h.add(uint64_t(a));
@@ -43,7 +49,7 @@ std::string kernel_name(const KernelDesc& d) {
   int shown = 0;
   for (const Instr& i : d.program) {
     const char* word = nullptr;
-    if (i.kind == Instr::Kind::op && i.op != ScalarOp::round_f16 && i.op != ScalarOp::round_bf16) word = info(i.op).name;
+    if (i.kind == Instr::Kind::op && !returns_to_dtype(i.op)) word = info(i.op).name;
     if (i.kind == Instr::Kind::reduce) word = to_string(i.reduce);
     if (i.kind == Instr::Kind::gather) word = "gather";
     if (word && shown++ < 6) name += cat("_", word);

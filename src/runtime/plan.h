@@ -63,7 +63,7 @@ struct Plan {
   std::vector<PlanOutput> outputs;
   std::vector<PlanRoot> roots;
   int leaves = 0;
-  int scalars = 0;
+  int scalars = 0;  // words of the scalar block
   std::vector<int64_t> arena_blocks;  // bytes of each; more than one where a device bounds what can be bound
   int64_t arena_bytes = 0;   // of all blocks; exact
   int64_t output_bytes = 0;

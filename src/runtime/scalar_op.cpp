@@ -16,6 +16,8 @@ Lane result_lane(ScalarOp op, Lane argument) {
     case 'f': return Lane::f32;
     case 'i': return Lane::i32;
     case 'b': case 'u': return Lane::u32;
+    case 'd': return Lane::f64;
+    case 'l': return Lane::i64;
     default: return argument;
   }
 }

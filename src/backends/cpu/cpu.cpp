@@ -48,6 +48,7 @@ void run_copy(void* context, int64_t group, std::byte*) {
 class CpuBackend : public Backend {
  public:
   explicit CpuBackend(int threads) : queue_(threads > 0 ? threads : available_threads(), "cpu") {
+    limits_.wide_lanes = true;
     description_ = cat(to_string(cpu_isa()), ", ", queue_.threads(), queue_.threads() == 1 ? " thread" : " threads");
   }
   ~CpuBackend() override { wait(submit()); }

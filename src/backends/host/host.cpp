@@ -14,7 +14,7 @@ std::byte* address(Handle h) { return reinterpret_cast<std::byte*>(uintptr_t(h.i
 
 class HostBackend : public Backend {
  public:
-  HostBackend() { limits_.fuses = false, limits_.one_way = true; }
+  HostBackend() { limits_.fuses = false, limits_.one_way = true, limits_.wide_lanes = true; }
 
   const std::string& name() const override { return name_; }
   const std::string& description() const override { return description_; }

@@ -13,8 +13,9 @@ struct Variant {
   Limits limits;
 };
 
-Limits limits(int bindings, int64_t binding_bytes, int64_t groups) {
+Limits limits(int bindings, int64_t binding_bytes, int64_t groups, bool wide_lanes) {
   Limits l;
+  l.wide_lanes = wide_lanes;
   l.max_bindings = bindings;
   l.max_binding_bytes = binding_bytes;
   l.max_groups = groups;
@@ -22,9 +23,9 @@ Limits limits(int bindings, int64_t binding_bytes, int64_t groups) {
 }
 
 const Variant variants[] = {
-    {"null:roomy", "plans only; no limits", limits(32, int64_t(1) << 62, int64_t(1) << 62)},
-    {"null:webgpu", "plans only; 8 bindings, 128 MiB each, 65535 groups a dimension", limits(8, int64_t(128) << 20, 65535)},
-    {"null:tiny", "plans only; 4 bindings, 128 MiB each, 65535 groups a dimension", limits(4, int64_t(128) << 20, 65535)},
+    {"null:roomy", "plans only; no limits", limits(32, int64_t(1) << 62, int64_t(1) << 62, true)},
+    {"null:webgpu", "plans only; 8 bindings, 128 MiB each, 65535 groups a dimension", limits(8, int64_t(128) << 20, 65535, false)},
+    {"null:tiny", "plans only; 4 bindings, 128 MiB each, 65535 groups a dimension", limits(4, int64_t(128) << 20, 65535, false)},
 };
 
 class NullBackend : public Backend {

@@ -304,7 +304,7 @@ bool takes_dtypes(const KernelDesc& desc) {
   const bool masked = flag(desc, 3), biased = flag(desc, 4);
   if (desc.anchor_operands != 3 + masked + biased || (masked && desc.operands[3].dtype != DType::bool_)) return false;
   for (int i = 0; i < desc.anchor_operands; i++)
-    if (!(masked && i == 3) && !is_float(desc.operands[size_t(i)].dtype)) return false;
+    if (const DType t = desc.operands[size_t(i)].dtype; !(masked && i == 3) && (!is_float(t) || is_wide(t))) return false;
   return true;
 }
 

@@ -104,7 +104,7 @@ bool applies(const KernelDesc& desc) {
   if (desc.anchor_operands != 3 + mask + has(desc, biased)) return false;
   for (int i = 0; i < desc.anchor_operands; ++i) {
     const DType t = desc.operands[size_t(i)].dtype;
-    if (mask && i == 3 ? t != DType::bool_ : !is_float(t)) return false;
+    if (mask && i == 3 ? t != DType::bool_ : !is_float(t) || is_wide(t)) return false;
   }
   return true;
 }

@@ -157,8 +157,9 @@ Grid grid(const KernelDesc& desc, const Params& params) {
 
 template <Isa isa>
 bool applies(const KernelDesc& desc) {
-  return cpu_isa() >= isa && desc.anchor_operands == 2 && is_float(desc.operands[0].dtype) &&
-         is_float(desc.operands[1].dtype);
+  const auto narrow_float = [](DType t) { return is_float(t) && !is_wide(t); };
+  return cpu_isa() >= isa && desc.anchor_operands == 2 && narrow_float(desc.operands[0].dtype) &&
+         narrow_float(desc.operands[1].dtype);
 }
 
 template <Isa isa, const MatmulLoops& loops>

@@ -10,6 +10,11 @@ namespace tenon::host {
 namespace {
 
 double element(DType dtype, const std::byte* base, int64_t index) {
+  if (dtype == DType::f64) {
+    double d;
+    std::memcpy(&d, base + index * 8, 8);
+    return d;
+  }
   if (dtype == DType::f32) {
     float f;
     std::memcpy(&f, base + index * 4, 4);
@@ -20,7 +25,12 @@ double element(DType dtype, const std::byte* base, int64_t index) {
   return double(dtype == DType::f16 ? f32_from_f16(h) : f32_from_bf16(h));
 }
 
-void put(DType dtype, std::byte* base, int64_t index, float f) {
+void put(DType dtype, std::byte* base, int64_t index, double sum) {
+  if (dtype == DType::f64) {
+    std::memcpy(base + index * 8, &sum, 8);
+    return;
+  }
+  const float f = float(sum);
   if (dtype == DType::f32) {
     std::memcpy(base + index * 4, &f, 4);
     return;
@@ -49,7 +59,7 @@ void run(const KernelArgs& args, int64_t group, std::byte*) {
     for (int64_t k = 0; k < p.k; k++)
       sum += element(a_type, args.buffers[0], a + k * p.a_col) *
              element(b_type, args.buffers[1], b + k * p.b_row + j * p.b_col);
-    put(operands.back().dtype, args.buffers[operands.size() - 1], group * p.n + j, float(sum));
+    put(operands.back().dtype, args.buffers[operands.size() - 1], group * p.n + j, sum);
   }
 }
 

@@ -1,4 +1,4 @@
-// out[b,m,n] = sum over k of a[b,m,k] * b[b,k,n], in the order of k, in double, rounded once to f32. One group is one
+// out[b,m,n] = sum over k of a[b,m,k] * b[b,k,n], in the order of k, in double, rounded once (f32; f64 stays). One group is one
 // row of one product. No code is shared with the tiled kernels.
 #include "kernels/matmul/matmul_plain.cpu.h"
 
@@ -26,9 +26,9 @@ void run(const KernelArgs& args, int64_t group, std::byte* scratch) {
   for (int64_t j = 0; j < p.n; ++j) {
     double sum = 0;
     for (int64_t k = 0; k < p.k; ++k)
-      sum += double(plain_float(a_type, args.buffers[0], a + k * p.a_col)) *
-             double(plain_float(b_type, args.buffers[1], b + k * p.b_row + j * p.b_col));
-    epilogue.element(group * p.n + j, float(sum));
+      sum += plain_real(a_type, args.buffers[0], a + k * p.a_col) *
+             plain_real(b_type, args.buffers[1], b + k * p.b_row + j * p.b_col);
+    epilogue.element(group * p.n + j, sum);
   }
 }
 

@@ -25,16 +25,17 @@ class Fold {
     if (op == ReduceOp::prod) real_ = 1, whole_ = 1;
     if (op != ReduceOp::max && op != ReduceOp::argmax) return;
     if (lane == Lane::f32) best_ = std::bit_cast<uint32_t>(-std::numeric_limits<float>::infinity());
+    if (lane == Lane::f64) best_ = std::bit_cast<uint64_t>(-std::numeric_limits<double>::infinity());
     if (lane == Lane::i32) best_ = 0x80000000u;
+    if (lane == Lane::i64) best_ = 0x8000000000000000u;
   }
 
-  void add(uint32_t v, int64_t position) {
-    const float f = std::bit_cast<float>(v);
+  void add(uint64_t v, int64_t position) {
     if (op_ == ReduceOp::sum) {
-      if (lane_ == Lane::f32) real_ += double(f);
+      if (is_float(lane_)) add_real(real(v));
       whole_ += v;
     } else if (op_ == ReduceOp::prod) {
-      if (lane_ == Lane::f32) real_ *= double(f);
+      if (is_float(lane_)) multiply_real(real(v));
       whole_ *= v;
     } else if (first_ || wins(v)) {
       best_ = v;
@@ -43,33 +44,52 @@ class Fold {
     }
   }
 
-  uint32_t result() const {
+  uint64_t result() const {
     if (op_ == ReduceOp::argmax) return at_;
     if (op_ == ReduceOp::max) return best_;
-    return lane_ == Lane::f32 ? std::bit_cast<uint32_t>(float(real_)) : whole_;
+    if (lane_ == Lane::f32) return std::bit_cast<uint32_t>(float(real_));
+    if (lane_ == Lane::f64) return std::bit_cast<uint64_t>(double(real_));
+    return lane_ == Lane::i64 ? whole_ : uint32_t(whole_);
   }
 
  private:
+  double real(uint64_t v) const {
+    return lane_ == Lane::f32 ? double(std::bit_cast<float>(uint32_t(v))) : std::bit_cast<double>(v);
+  }
+  void add_real(double v) { real_ = lane_ == Lane::f32 ? double(real_) + v : real_ + v; }
+  void multiply_real(double v) { real_ = lane_ == Lane::f32 ? double(real_) * v : real_ * v; }
+
   // The first NaN stays; of equal values the first one, but a maximum of both zeros is +0.
-  bool wins(uint32_t v) const {
+  bool wins(uint64_t v) const {
     if (lane_ == Lane::i32) return int32_t(v) > int32_t(best_);
     if (lane_ == Lane::u32) return v > best_;
-    const float a = std::bit_cast<float>(best_), b = std::bit_cast<float>(v);
+    if (lane_ == Lane::i64) return int64_t(v) > int64_t(best_);
+    const double a = real(best_), b = real(v);
     if (std::isnan(a)) return false;
     return std::isnan(b) || b > a || (op_ == ReduceOp::max && a == b && std::signbit(a));
   }
 
   ReduceOp op_;
   Lane lane_;
-  double real_ = 0;
-  uint32_t whole_ = 0, best_ = 0, at_ = 0;
+  long double real_ = 0;  // of f32: a double
+  uint64_t whole_ = 0, best_ = 0;
+  uint32_t at_ = 0;
   bool first_ = true;
 };
+
+int64_t integer(Lane lane, uint64_t bits) {
+  return lane == Lane::i32 ? int64_t(int32_t(bits)) : int64_t(bits);
+}
+
+uint64_t outside(Lane lane) {
+  if (lane == Lane::f64) return std::bit_cast<uint64_t>(std::numeric_limits<double>::quiet_NaN());
+  return lane == Lane::f32 ? std::bit_cast<uint32_t>(std::numeric_limits<float>::quiet_NaN()) : 0;
+}
 
 }  // namespace
 
 PlainProgram::PlainProgram(const KernelArgs& args, std::byte* scratch)
-    : args_(args), desc_(*args.desc), params_(args.params->region), lanes_(reinterpret_cast<uint32_t*>(scratch)) {
+    : args_(args), desc_(*args.desc), params_(args.params->region), lanes_(reinterpret_cast<uint64_t*>(scratch)) {
   int buffers = 0;
   for (int i = 0; i < int(desc_.operands.size()); ++i) {
     const bool is_buffer = desc_.operands[size_t(i)].kind == Operand::Kind::buffer;
@@ -99,26 +119,31 @@ void PlainProgram::move_to(int64_t outer, int64_t inner) {
   }
 }
 
-uint32_t PlainProgram::gathered(const Instr& c) const {
+uint64_t PlainProgram::gathered(const Instr& c) const {
   const RegionOperandParams& p = params_.operands[number(c)];
-  const uint32_t bits = lanes_[c.args[0]];
-  const int64_t at = desc_.program[c.args[0]].lane == Lane::i32 ? int64_t(int32_t(bits)) : int64_t(bits);
-  if (at < 0 || at >= p.gather_extent)
-    return c.lane == Lane::f32 ? std::bit_cast<uint32_t>(std::numeric_limits<float>::quiet_NaN()) : 0;
+  const int64_t at = integer(desc_.program[c.args[0]].lane, lanes_[c.args[0]]);
+  if (at < 0 || at >= p.gather_extent) return outside(c.lane);
   return plain_load(desc_.operands[c.operand].dtype, buffer(c), offset_[number(c)] + at * p.gather_stride);
 }
 
-uint32_t PlainProgram::value(size_t k) const {
+uint64_t PlainProgram::value(size_t k) const {
   const Instr& c = desc_.program[k];
   switch (c.kind) {
     case Kind::constant: return c.bits;
-    case Kind::scalar: return args_.scalars[params_.scalar_slots[c.bits]];
+    case Kind::scalar: {
+      const uint32_t* words = args_.scalars + params_.scalar_slots[c.bits];
+      return is_wide(c.lane) ? uint64_t(words[1]) << 32 | words[0] : words[0];
+    }
     case Kind::load: return plain_load(desc_.operands[c.operand].dtype, buffer(c), offset_[number(c)]);
     case Kind::gather: return gathered(c);
-    case Kind::index: return uint32_t(uint64_t(offset_[number(c)]) >> (c.bits ? 32 : 0));
-    case Kind::accumulator: return std::bit_cast<uint32_t>(result_);
+    case Kind::index: {
+      const auto at = uint64_t(offset_[number(c)]);
+      return c.lane == Lane::i64 ? at : uint32_t(at >> (c.bits ? 32 : 0));
+    }
+    case Kind::accumulator:
+      return c.lane == Lane::f64 ? std::bit_cast<uint64_t>(result_) : std::bit_cast<uint32_t>(float(result_));
     case Kind::op: {
-      uint32_t x[5] = {};
+      uint64_t x[5] = {};
       for (int a = 0; a < info(c.op).arity; ++a) x[a] = lanes_[c.args[size_t(a)]];
       return plain_apply(c, x);
     }
@@ -136,7 +161,7 @@ void PlainProgram::store(const Instr& c) const {
   plain_store(desc_.operands[c.operand].dtype, buffer(c), offset_[number(c)], lanes_[c.args[0]]);
 }
 
-void PlainProgram::element(int64_t at, float result) {
+void PlainProgram::element(int64_t at, double result) {
   result_ = result;
   move_to(at, 0);
   elements_before(desc_.program.size());
@@ -145,7 +170,7 @@ void PlainProgram::element(int64_t at, float result) {
 }
 
 // The row's values are computed again for each reduction: nothing of a row is kept.
-uint32_t PlainProgram::reduce(size_t k, int64_t row) {
+uint64_t PlainProgram::reduce(size_t k, int64_t row) {
   const Instr& c = desc_.program[k];
   Fold fold(c.reduce, c.arg_lane);
   for (int64_t i = 0; i < inner_; ++i) {

@@ -47,6 +47,7 @@ class Preparer {
     computed_in_.assign(n, -1);
     for (size_t i = 0; i < n; ++i) {
       const Instr& c = code_[i];
+      if (is_wide(c.lane)) p_->lane_words = 2;
       bool all_uniform = true;
       for (int a = 0; a < arg_count(c); ++a) {
         const size_t arg = c.args[size_t(a)];
@@ -141,18 +142,22 @@ class Preparer {
     for (size_t k = 0; k < stage.blocks.size(); ++k) {
       ProgramStep& step = stage.blocks[k];
       const Instr& c = code_[size_t(step.instr)];
-      // Arguments that end here give their register back first: loops may write over their arguments.
+      // Arguments that end here give their register back first where the loop may write over them, as it may where its
+      // lanes have their width; otherwise after the result has its own.
+      std::vector<int> later;
       for (int a = 0; a < arg_count(c); ++a) {
         int& reg = reg_of[c.args[size_t(a)]];
-        if (last[c.args[size_t(a)]] == k && reg >= 0) {
-          if (c.kind == Kind::op) free.push_back(reg);
-          reg = -1;
-        }
+        if (last[c.args[size_t(a)]] != k || reg < 0) continue;
+        const bool over = c.kind == Kind::op && is_wide(code_[c.args[size_t(a)]].lane) == is_wide(c.lane);
+        (over ? free : later).push_back(reg);
+        reg = -1;
       }
-      if (c.kind == Kind::store) continue;
-      if (free.empty()) free.push_back(next++);
-      step.reg = reg_of[size_t(step.instr)] = free.back();
-      free.pop_back();
+      if (c.kind != Kind::store) {
+        if (free.empty()) free.push_back(next++);
+        step.reg = reg_of[size_t(step.instr)] = free.back();
+        free.pop_back();
+      }
+      free.insert(free.end(), later.begin(), later.end());
     }
     p_->registers = std::max(p_->registers, next);
   }
@@ -174,7 +179,8 @@ std::shared_ptr<const Program> make_program(const KernelDesc& desc) { return Pre
 
 int64_t program_scratch_bytes(const Program& p, int64_t inner) {
   const int64_t row = (inner + 15) / 16 * 16;
-  return 4 * (int64_t(p.registers) * block_lanes + int64_t(p.spills) * row) + 64 * (int64_t(p.desc->program.size()) + 1) * 2;
+  return 4 * p.lane_words * (int64_t(p.registers) * block_lanes + int64_t(p.spills) * row) +
+         64 * (int64_t(p.desc->program.size()) + 1) * 2;
 }
 
 }  // namespace tenon::cpu

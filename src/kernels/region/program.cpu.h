@@ -1,6 +1,7 @@
 // A scalar program made ready for the CPU: instructions sorted into stages, values given registers.
 //
-// A register is a block of 1,024 lanes that stays in the first-level cache. Values that are the same for a whole row
+// A register is a block of 1,024 lanes that stays in the first-level cache; where the program has wide lanes, every
+// register has room for them. Values that are the same for a whole row
 // (or a whole map) are uniform: one lane, spread over a register only when a block instruction needs it. A row region
 // runs stage by stage over the row: stage 0 up to the first reductions, stage 1 up to those that need their results,
 // and so on. A value that a later stage needs again is read again if it is a load, and kept for the row otherwise.
@@ -42,6 +43,7 @@ struct Program {
   std::vector<bool> uniform;      // per instruction
   std::vector<ScalarLoop> loops;  // per instruction
   std::vector<int> buffer_of;     // per operand: index among buffers, or -1
+  int lane_words = 1;             // words of a register's lane: 2 where some lane is wide
   int registers = 0;
   int spills = 0;
   bool plain_store = false;       // epilogue: nothing but a store of f32

@@ -77,7 +77,7 @@ std::shared_ptr<const void> prepare_epilogue(const KernelDesc& desc) { return pr
 // Kernels ask for this in every group: a bound (a register for each instruction), not the prepared program's own figure.
 int64_t epilogue_scratch_bytes(const KernelDesc& desc) {
   const int64_t instructions = int64_t(desc.program.size());
-  return instructions * (4 * block_lanes + 128) + 128;
+  return instructions * (8 * block_lanes + 128) + 128;
 }
 
 void run_epilogue(const KernelArgs& args, int64_t start, int64_t n, float* acc, std::byte* scratch) {

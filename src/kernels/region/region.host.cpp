@@ -1,5 +1,5 @@
-// The reference device's map and row kernels: the program interpreted instruction by instruction in double precision,
-// each result rounded once when it is stored. Nothing here is shared with the CPU's loops.
+// The reference device's map and row kernels: the program interpreted instruction by instruction, floats in double
+// precision and rounded once when they are stored, integers exactly. Nothing here is shared with the CPU's loops.
 #include "kernels/region/region.host.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace tenon::host {
 namespace {
 
 using Kind = Instr::Kind;
-using Values = std::vector<double>;
+using Values = std::vector<Value>;
 
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t map_chunk = 4096;
@@ -34,7 +34,7 @@ T read_as(const std::byte* p) {
 }
 
 // Element `i` of a buffer; quantised formats as GGUF documents them, each product and sum rounded to f32 as there.
-double element(DType dtype, const std::byte* base, int64_t i) {
+Value element(DType dtype, const std::byte* base, int64_t i) {
   const std::byte* block = base + i / 32 * block_bytes(dtype);
   const int j = int(i % 32);
   auto nibble = [&](int header) {
@@ -45,9 +45,12 @@ double element(DType dtype, const std::byte* base, int64_t i) {
     case DType::f32: return double(read_as<float>(base + i * 4));
     case DType::f16: return double(f32_from_f16(half_at(base + i * 2)));
     case DType::bf16: return double(f32_from_bf16(half_at(base + i * 2)));
-    case DType::i32: return double(read_as<int32_t>(base + i * 4));
-    case DType::u32: return double(read_as<uint32_t>(base + i * 4));
-    case DType::bool_: return double(int(base[i]));
+    case DType::f64: return read_as<double>(base + i * 8);
+    case DType::i64: return read_as<int64_t>(base + i * 8);
+    case DType::i32: return int64_t(read_as<int32_t>(base + i * 4));
+    case DType::u32: return int64_t(read_as<uint32_t>(base + i * 4));
+    case DType::i8: return int64_t(read_as<int8_t>(base + i));
+    case DType::u8: case DType::bool_: return int64_t(read_as<uint8_t>(base + i));
     case DType::q8_0: return double(f32_from_f16(half_at(block)) * float(read_as<int8_t>(block + 2 + j)));
     case DType::q4_0: return double(f32_from_f16(half_at(block)) * (nibble(2) - 8));
     case DType::q4_1: {
@@ -58,44 +61,52 @@ double element(DType dtype, const std::byte* base, int64_t i) {
   return nan_value;
 }
 
-void put(DType dtype, std::byte* base, int64_t i, double v) {
+void put(DType dtype, std::byte* base, int64_t i, Value v) {
   auto write = [&](auto x) { std::memcpy(base + i * int64_t(sizeof x), &x, sizeof x); };
   switch (dtype) {
-    case DType::f32: return write(float(v));
-    case DType::f16: return write(f16_from_f32(float(v)));
-    case DType::bf16: return write(bf16_from_f32(float(v)));
-    case DType::i32: return write(int32_t(v));
-    case DType::u32: return write(uint32_t(v));
-    case DType::bool_: return write(uint8_t(v != 0));
+    case DType::f64: return write(v.real());
+    case DType::f32: return write(float(v.real()));
+    case DType::f16: return write(f16_from_f32(float(v.real())));
+    case DType::bf16: return write(bf16_from_f32(float(v.real())));
+    case DType::i64: return write(v.whole());
+    case DType::i32: case DType::u32: return write(uint32_t(v.whole()));
+    case DType::i8: case DType::u8: return write(uint8_t(v.whole()));
+    case DType::bool_: return write(uint8_t(v.whole() != 0));
     default: return;
   }
 }
 
-double reduce(const Instr& c, const Values& v) {
-  if (c.reduce == ReduceOp::sum) {
-    double s = 0;
-    for (double x : v) s += x;
-    return wrap(c.lane, std::isfinite(s) || c.lane == Lane::f32 ? s : 0);
+Value reduce_reals(const Instr& c, const Values& values) {
+  double result = c.reduce == ReduceOp::sum ? 0 : c.reduce == ReduceOp::prod ? 1 : -std::numeric_limits<double>::infinity();
+  int64_t at = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double v = values[i].real();
+    if (c.reduce == ReduceOp::sum) result += v;
+    else if (c.reduce == ReduceOp::prod) result *= v;
+    else if (!std::isnan(result) && (std::isnan(v) || i == 0 || v > result)) result = v, at = int64_t(i);
   }
-  if (c.reduce == ReduceOp::prod && c.lane != Lane::f32) {  // modulo 2^32: a double would lose the low bits
-    uint32_t p = 1;
-    for (double x : v) p *= uint32_t(int64_t(x));
-    return wrap(c.lane, double(p));
+  return c.reduce == ReduceOp::argmax ? Value(at) : Value(result);
+}
+
+int64_t smallest(Lane lane) {
+  if (lane == Lane::i64) return INT64_MIN;
+  return lane == Lane::i32 ? INT32_MIN : 0;
+}
+
+Value reduce_integers(const Instr& c, const Values& values) {
+  uint64_t result = c.reduce == ReduceOp::prod;
+  int64_t best = smallest(c.arg_lane), at = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const int64_t v = values[i].whole();
+    result = c.reduce == ReduceOp::prod ? result * uint64_t(v) : result + uint64_t(v);
+    if (v > best || i == 0) best = v, at = int64_t(i);
   }
-  if (c.reduce == ReduceOp::prod) {
-    double p = 1;
-    for (double x : v) p *= x;
-    return p;
-  }
-  const double lowest = c.arg_lane == Lane::f32 ? -std::numeric_limits<double>::infinity() : c.arg_lane == Lane::i32 ? -2147483648.0 : 0.0;
-  double best = lowest;
-  size_t at = 0;
-  bool found = false;
-  for (size_t i = 0; i < v.size(); ++i) {
-    if (std::isnan(best)) break;
-    if (std::isnan(v[i]) || !found || v[i] > best) best = v[i], at = i, found = true;
-  }
-  return c.reduce == ReduceOp::argmax ? double(at) : best;
+  if (c.reduce == ReduceOp::argmax) return at;
+  return c.reduce == ReduceOp::max ? Value(best) : wrap(c.lane, result);
+}
+
+Value reduce(const Instr& c, const Values& values) {
+  return is_float(c.arg_lane) ? reduce_reals(c, values) : reduce_integers(c, values);
 }
 
 // The program over `n` elements from `start` of the walked axes, at one place of the outer axes.
@@ -163,23 +174,26 @@ class Interpreter {
   }
 
   template <class Arg>
-  double value(const Instr& c, int64_t row, int64_t position, int64_t i, const Arg& arg) const {
+  Value value(const Instr& c, int64_t row, int64_t position, int64_t i, const Arg& arg) const {
     switch (c.kind) {
       case Kind::constant: return from_bits(c.lane, c.bits);
-      case Kind::scalar: return from_bits(c.lane, args_.scalars[p_.scalar_slots[c.bits]]);
+      case Kind::scalar: {
+        const uint32_t* words = args_.scalars + p_.scalar_slots[c.bits];
+        return from_bits(c.lane, is_wide(c.lane) ? uint64_t(words[1]) << 32 | words[0] : words[0]);
+      }
       case Kind::load: return element(operand(c).dtype, buffer(c), offset(c, row, position));
       case Kind::index: {
         const int64_t v = p_.operands[c.operand].base + offset(c, row, position);
-        return from_bits(c.lane, uint32_t(uint64_t(v) >> (c.bits ? 32 : 0)));
+        return c.lane == Lane::i64 ? Value(v) : from_bits(c.lane, uint64_t(v) >> (c.bits ? 32 : 0));
       }
       case Kind::gather: {
-        const auto k = int64_t(arg(0, i));
-        if (k < 0 || k >= p_.operands[c.operand].gather_extent) return c.lane == Lane::f32 ? nan_value : 0;
+        const int64_t k = arg(0, i).whole();
+        if (k < 0 || k >= p_.operands[c.operand].gather_extent) return is_float(c.lane) ? Value(nan_value) : Value();
         return element(operand(c).dtype, buffer(c), offset(c, row, position) + k * p_.operands[c.operand].gather_stride);
       }
       default: break;
     }
-    double x[5] = {};
+    Value x[5] = {};
     for (int a = 0; a < info(c.op).arity; ++a) x[a] = arg(a, i);
     return apply(c, x);
   }

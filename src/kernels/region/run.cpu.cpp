@@ -7,11 +7,30 @@ namespace tenon::cpu {
 
 using Kind = Instr::Kind;
 
+namespace {
+
+// Lane i of wide ones. A 4-byte lane is the lower half, which little-endian machines have first.
+uint64_t wide_at(const uint32_t* lanes, int64_t i) { return uint64_t(lanes[2 * i + 1]) << 32 | lanes[2 * i]; }
+void set_wide(uint32_t* lanes, int64_t i, uint64_t v) {
+  lanes[2 * i] = uint32_t(v);
+  lanes[2 * i + 1] = uint32_t(v >> 32);
+}
+int64_t integer_at(Lane lane, const uint32_t* lanes, int64_t i) {
+  if (lane == Lane::i64) return int64_t(wide_at(lanes, i));
+  return lane == Lane::i32 ? int64_t(int32_t(lanes[i])) : int64_t(lanes[i]);
+}
+void fill_outside(Lane lane, int64_t n, uint32_t* lanes) {
+  if (is_wide(lane)) fill_wide_lanes(lane == Lane::f64 ? 0x7ff8000000000000u : 0u, n, lanes);
+  else fill_lanes(lane == Lane::f32 ? 0x7fc00000u : 0u, n, lanes);
+}
+
+}  // namespace
+
 Runner::Runner(const Program& program, const KernelArgs& args, int64_t inner, std::byte* scratch)
     : program_(program), desc_(*program.desc), args_(args), params_(args.params->region), inner_(inner) {
-  row_stride_ = (inner + 15) / 16 * 16;
+  row_stride_ = (inner + 15) / 16 * 16 * program.lane_words;
   registers_ = reinterpret_cast<uint32_t*>(scratch);
-  spills_ = registers_ + int64_t(program.registers) * block_lanes;
+  spills_ = registers_ + int64_t(program.registers) * block_lanes * program.lane_words;
   value_ = reinterpret_cast<const uint32_t**>(spills_ + int64_t(program.spills) * row_stride_);
   uniform_ = reinterpret_cast<uint32_t*>(value_ + desc_.program.size());
   first_axis_ = desc_.inner_rank > 0 ? desc_.outer_rank : 0;
@@ -63,10 +82,11 @@ const uint32_t* Runner::load(const Instr& c, int64_t start, int64_t n, uint32_t*
   const Operand& o = desc_.operands[c.operand];
   const std::byte* base = buffer(c);
   const uint32_t* direct = nullptr;
+  const int words = lane_words(c.lane);
   for_runs(number(c), start, n, [&](int64_t done, int64_t offset, int64_t run, int64_t stride) {
-    const bool four_bytes = o.dtype == DType::f32 || o.dtype == DType::i32 || o.dtype == DType::u32;
-    if (four_bytes && stride == 1 && run == n) direct = reinterpret_cast<const uint32_t*>(base) + offset;
-    else load_run(o.dtype, base, offset, stride, run, into + done);
+    const bool as_lanes = !is_quantised(o.dtype) && block_bytes(o.dtype) == 4 * words;
+    if (as_lanes && stride == 1 && run == n) direct = reinterpret_cast<const uint32_t*>(base) + offset * words;
+    else load_run(o.dtype, base, offset, stride, run, into + done * words);
   });
   return direct ? direct : into;
 }
@@ -75,24 +95,28 @@ void Runner::index(const Instr& c, int64_t start, int64_t n, uint32_t* into) {
   const int64_t origin = params_.operands[number(c)].base;
   const int shift = c.bits ? 32 : 0;
   for_runs(number(c), start, n, [&](int64_t done, int64_t offset, int64_t run, int64_t stride) {
-    for (int64_t i = 0; i < run; ++i) into[done + i] = uint32_t(uint64_t(origin + offset + i * stride) >> shift);
+    for (int64_t i = 0; i < run; ++i) {
+      const uint64_t v = uint64_t(origin + offset + i * stride);
+      if (c.lane == Lane::i64) set_wide(into, done + i, v);
+      else into[done + i] = uint32_t(v >> shift);
+    }
   });
 }
 
 void Runner::gather(const Instr& c, int64_t start, int64_t n, const uint32_t* at, uint32_t* into) {
   const Operand& o = desc_.operands[c.operand];
   const RegionOperandParams& p = params_.operands[number(c)];
-  const bool is_signed = desc_.program[c.args[0]].lane == Lane::i32;
+  const Lane index_lane = desc_.program[c.args[0]].lane;
   const int64_t step = p.gather_stride, extent = p.gather_extent;
-  const uint32_t outside = c.lane == Lane::f32 ? 0x7fc00000u : 0u;
+  const int words = lane_words(c.lane);
   for_runs(number(c), start, n, [&](int64_t done, int64_t offset, int64_t run, int64_t stride) {
     for (int64_t i = 0; i < run;) {
-      const uint32_t bits = at[done + i];
+      const int64_t k = integer_at(index_lane, at, done + i);
       int64_t same = i + 1;
-      while (same < run && at[done + same] == bits) ++same;
-      const int64_t k = is_signed ? int64_t(int32_t(bits)) : int64_t(bits);
-      if (k < 0 || k >= extent) fill_lanes(outside, same - i, into + done + i);
-      else load_run(o.dtype, buffer(c), offset + k * step + i * stride, stride, same - i, into + done + i);
+      while (same < run && integer_at(index_lane, at, done + same) == k) ++same;
+      uint32_t* to = into + (done + i) * words;
+      if (k < 0 || k >= extent) fill_outside(c.lane, same - i, to);
+      else load_run(o.dtype, buffer(c), offset + k * step + i * stride, stride, same - i, to);
       i = same;
     }
   });
@@ -101,13 +125,13 @@ void Runner::gather(const Instr& c, int64_t start, int64_t n, const uint32_t* at
 void Runner::store(const Instr& c, int64_t start, int64_t n, const uint32_t* lanes) {
   const Operand& o = desc_.operands[c.operand];
   for_runs(number(c), start, n, [&](int64_t done, int64_t offset, int64_t run, int64_t stride) {
-    store_lanes(o.dtype, buffer(c), offset, stride, run, lanes + done);
+    store_lanes(o.dtype, buffer(c), offset, stride, run, lanes + done * lane_words(c.lane));
   });
 }
 
 const uint32_t* Runner::step(const ProgramStep& s, int64_t start, int64_t n, const float* acc) {
   const Instr& c = desc_.program[size_t(s.instr)];
-  uint32_t* into = s.spill >= 0 ? spills_ + s.spill * row_stride_ + start : s.reg >= 0 ? reg(s.reg) : nullptr;
+  uint32_t* into = s.spill >= 0 ? spill(s.spill, s.instr, start) : s.reg >= 0 ? reg(s.reg) : nullptr;
   switch (c.kind) {
     case Kind::load: return load(c, start, n, into);
     case Kind::index: index(c, start, n, into); return into;
@@ -128,29 +152,29 @@ void Runner::block(const ProgramStage& stage, int64_t start, int64_t n, const fl
 
 void Runner::uniform(int i) {
   const Instr& c = desc_.program[size_t(i)];
-  uint32_t* out = uniform_ + i;
+  uint32_t* out = uniform_lane(i);
   const Operand* o = c.operand < desc_.operands.size() ? &desc_.operands[c.operand] : nullptr;
   switch (c.kind) {
-    case Kind::constant: *out = c.bits; return;
-    case Kind::scalar: *out = args_.scalars[params_.scalar_slots[c.bits]]; return;
+    case Kind::constant: set_wide(out, 0, c.bits); return;
+    case Kind::scalar: std::memcpy(out, args_.scalars + params_.scalar_slots[c.bits], size_t(lane_words(c.lane)) * 4); return;
     case Kind::load: load_lanes(o->dtype, buffer(c), base_[number(c)], 1, 1, out); return;
     case Kind::index: {
       const int64_t v = params_.operands[number(c)].base + base_[number(c)];
-      *out = uint32_t(uint64_t(v) >> (c.bits ? 32 : 0));
+      set_wide(out, 0, uint64_t(v) >> (c.bits ? 32 : 0));
       return;
     }
     case Kind::gather: {
       const int axes = axes_;
       axes_ = 0;  // one element, at the row's place
-      gather(c, 0, 1, uniform_ + c.args[0], out);
+      gather(c, 0, 1, uniform_lane(int(c.args[0])), out);
       axes_ = axes;
       return;
     }
-    case Kind::store: store_lanes(o->dtype, buffer(c), base_[number(c)], 1, 1, uniform_ + c.args[0]); return;
+    case Kind::store: store_lanes(o->dtype, buffer(c), base_[number(c)], 1, 1, uniform_lane(int(c.args[0]))); return;
     default: break;
   }
   const uint32_t* args[5];
-  for (int a = 0; a < info(c.op).arity; ++a) args[a] = uniform_ + c.args[size_t(a)];
+  for (int a = 0; a < info(c.op).arity; ++a) args[a] = uniform_lane(int(c.args[size_t(a)]));
   program_.loops[size_t(i)](out, args, 1);
 }
 
@@ -162,7 +186,8 @@ void Runner::spread(const ProgramStage& stage, int64_t n) {
   for (size_t k = 0; k < stage.spread.size(); ++k) {
     const int i = stage.spread[k];
     uint32_t* r = reg(int(k));
-    fill_lanes(uniform_[i], n, r);
+    if (is_wide(desc_.program[size_t(i)].lane)) fill_wide_lanes(wide_at(uniform_lane(i), 0), n, r);
+    else fill_lanes(*uniform_lane(i), n, r);
     value_[i] = r;
   }
 }
@@ -200,7 +225,7 @@ void Runner::row(int64_t row) {
     }
     for (int64_t start = 0; start < inner_; start += block_lanes) {
       const int64_t n = std::min(block_lanes, inner_ - start);
-      for (const ProgramStage::Kept& k : stage.kept) value_[k.instr] = spills_ + k.spill * row_stride_ + start;
+      for (const ProgramStage::Kept& k : stage.kept) value_[k.instr] = spill(k.spill, k.instr, start);
       block(stage, start, n, nullptr);
       for (size_t k = 0; k < count; ++k) {
         const Instr& c = desc_.program[size_t(stage.reduces[k])];
@@ -209,7 +234,7 @@ void Runner::row(int64_t row) {
     }
     for (size_t k = 0; k < count; ++k) {
       const Instr& c = desc_.program[size_t(stage.reduces[k])];
-      uniform_[stage.reduces[k]] = reduce_end(c.reduce, c.arg_lane, reductions[k]);
+      set_wide(uniform_lane(stage.reduces[k]), 0, reduce_end(c.reduce, c.arg_lane, reductions[k]));
     }
   }
 }

@@ -28,17 +28,23 @@ class Runner {
   void for_runs(int number, int64_t start, int64_t n, F&& f) const;
   int number(const Instr& c) const { return int(c.operand) - desc_.anchor_operands; }
   std::byte* buffer(const Instr& c) const { return args_.buffers[program_.buffer_of[c.operand]]; }
-  uint32_t* reg(int r) const { return registers_ + int64_t(r) * block_lanes; }
+  uint32_t* reg(int r) const { return registers_ + int64_t(r) * block_lanes * program_.lane_words; }
+  // Of a row's memory, from its element `at`.
+  uint32_t* spill(int s, int instr, int64_t at) const {
+    return spills_ + s * row_stride_ + at * lane_words(desc_.program[size_t(instr)].lane);
+  }
+  uint32_t* uniform_lane(int i) const { return uniform_ + 2 * int64_t(i); }
+  static int lane_words(Lane lane) { return is_wide(lane) ? 2 : 1; }
 
   const Program& program_;
   const KernelDesc& desc_;
   const KernelArgs& args_;
   const RegionParams& params_;
   int64_t inner_;
-  int64_t row_stride_;
+  int64_t row_stride_;          // words
   uint32_t* registers_;
   uint32_t* spills_;
-  uint32_t* uniform_;           // one lane per instruction
+  uint32_t* uniform_;           // one lane per instruction, in two words
   const uint32_t** value_;      // per instruction: its lanes for the current block
   int64_t base_[region_max_operands] = {};
   int first_axis_, axes_;       // of the runs: all axes of a map, the inner axes of a row

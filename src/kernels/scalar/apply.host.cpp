@@ -9,22 +9,28 @@
 
 namespace tenon::host {
 
-double from_bits(Lane lane, uint32_t bits) {
-  if (lane == Lane::f32) return double(std::bit_cast<float>(bits));
-  return lane == Lane::i32 ? double(int32_t(bits)) : double(bits);
+Value from_bits(Lane lane, uint64_t bits) {
+  if (lane == Lane::f32) return double(std::bit_cast<float>(uint32_t(bits)));
+  return lane == Lane::f64 ? Value(std::bit_cast<double>(bits)) : wrap(lane, bits);
 }
 
-double wrap(Lane lane, double v) {  // integer results wrap to 32 bits
-  if (lane == Lane::f32) return v;
-  const auto bits = uint32_t(uint64_t(int64_t(v)));
-  return from_bits(lane, bits);
+Value wrap(Lane lane, uint64_t integer) {
+  switch (lane) {
+    case Lane::i32: return int64_t(int32_t(integer));
+    case Lane::u32: return int64_t(uint32_t(integer));
+    default: return int64_t(integer);
+  }
 }
 
 namespace {
 
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
-double saturate(double v, double low, double high) { return std::isnan(v) ? 0 : std::trunc(std::clamp(v, low, high)); }
+int64_t saturate(double v, int64_t low, int64_t high) {
+  if (std::isnan(v)) return 0;
+  if (v <= double(low)) return low;
+  return v >= double(high) ? high : int64_t(v);
+}
 
 uint32_t philox_word(uint64_t index, uint32_t key0, uint32_t key1, uint32_t stream) {
   const uint64_t block = index / 4;
@@ -39,18 +45,28 @@ uint32_t philox_word(uint64_t index, uint32_t key0, uint32_t key1, uint32_t stre
   return c[index % 4];
 }
 
-double floor_quotient(Lane lane, double a, double b) {
-  if (lane == Lane::f32) return std::floor(a / b);
-  if (b == 0) return 0;
-  const auto x = int64_t(a), y = int64_t(b), q = x / y;
-  return wrap(lane, double(x % y != 0 && (x < 0) != (y < 0) ? q - 1 : q));
+double floor_quotient(double a, double b) {
+  const double q = std::floor(a / b);
+  // The quotient may have been rounded up to the integer.
+  return std::isfinite(a) && std::isfinite(b) && std::fabs(q) < 0x1p53 && std::fma(q, b, -a) * b > 0 ? q - 1 : q;
 }
 
-double remainder(Lane lane, double a, double b) {  // with the divisor's sign, as in Python
-  if (lane != Lane::f32 && b == 0) return 0;
+int64_t floor_quotient(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return int64_t(uint64_t(0) - uint64_t(a));  // the smallest wraps
+  const int64_t q = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+double remainder(double a, double b) {  // with the divisor's sign, as in Python
   const double r = std::fmod(a, b);
   if (r == 0) return std::copysign(0.0, b);
   return (r < 0) != (b < 0) ? r + b : r;
+}
+
+int64_t remainder(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  return int64_t(uint64_t(a) - uint64_t(floor_quotient(a, b)) * uint64_t(b));
 }
 
 double inverse_erf(double x) {  // by bisection
@@ -64,40 +80,33 @@ double inverse_erf(double x) {  // by bisection
   return std::copysign(low, x);
 }
 
-double integer_product(Lane lane, double a, double b) {
-  return from_bits(lane, uint32_t(int64_t(a)) * uint32_t(int64_t(b)));
+int64_t shift(ScalarOp op, Lane lane, int64_t a, int64_t b) {
+  const int64_t width = is_wide(lane) ? 64 : 32;
+  const bool beyond = b < 0 || b >= width;
+  if (op == ScalarOp::shift_left) return beyond ? 0 : int64_t(uint64_t(a) << b);
+  return beyond ? -int64_t(a < 0) : a >> b;
 }
 
-double bits_op(ScalarOp op, Lane lane, double x, double y) {
-  const auto a = uint32_t(int64_t(x)), b = uint32_t(int64_t(y));
-  switch (op) {
-    case ScalarOp::bit_and: return from_bits(lane, a & b);
-    case ScalarOp::bit_or: return from_bits(lane, a | b);
-    case ScalarOp::bit_xor: return from_bits(lane, a ^ b);
-    case ScalarOp::shift_left: return from_bits(lane, b < 32 ? a << b : 0);
-    default: break;
-  }
-  if (lane == Lane::i32) return double(int32_t(a) >> std::min(b, 31u));
-  return double(b < 32 ? a >> b : 0);
+double min_max(double a, double b, bool largest) {
+  if (std::isnan(a) || std::isnan(b)) return nan_value;
+  if (a == b) return std::signbit(a) != largest ? a : b;
+  return (a > b) == largest ? a : b;
 }
 
-}  // namespace
-
-double apply(const Instr& c, const double* x) {
-  const double a = x[0], b = x[1];
+Value real_op(const Instr& c, double a, double b, double third) {
   switch (c.op) {
-    case ScalarOp::neg: return wrap(c.lane, -a);
-    case ScalarOp::abs: return wrap(c.lane, std::fabs(a));
-    case ScalarOp::add: return wrap(c.lane, a + b);
-    case ScalarOp::sub: return wrap(c.lane, a - b);
-    case ScalarOp::mul: return c.lane == Lane::f32 ? a * b : integer_product(c.lane, a, b);
+    case ScalarOp::neg: return -a;
+    case ScalarOp::abs: return std::fabs(a);
+    case ScalarOp::add: return a + b;
+    case ScalarOp::sub: return a - b;
+    case ScalarOp::mul: return a * b;
     case ScalarOp::div: return a / b;
-    case ScalarOp::min: return std::isnan(a) || std::isnan(b) ? nan_value : a == b ? (std::signbit(a) ? a : b) : std::min(a, b);
-    case ScalarOp::max: return std::isnan(a) || std::isnan(b) ? nan_value : a == b ? (std::signbit(a) ? b : a) : std::max(a, b);
-    case ScalarOp::eq: return a == b;
-    case ScalarOp::ne: return a != b;
-    case ScalarOp::lt: return a < b;
-    case ScalarOp::le: return a <= b;
+    case ScalarOp::min: return min_max(a, b, false);
+    case ScalarOp::max: return min_max(a, b, true);
+    case ScalarOp::eq: return int64_t(a == b);
+    case ScalarOp::ne: return int64_t(a != b);
+    case ScalarOp::lt: return int64_t(a < b);
+    case ScalarOp::le: return int64_t(a <= b);
     case ScalarOp::exp: return std::exp(a);
     case ScalarOp::log: return std::log(a);
     case ScalarOp::sqrt: return std::sqrt(a);
@@ -108,8 +117,8 @@ double apply(const Instr& c, const double* x) {
     case ScalarOp::ceil: return std::ceil(a);
     case ScalarOp::trunc: return std::trunc(a);
     case ScalarOp::round: return std::nearbyint(a);
-    case ScalarOp::floor_div: return floor_quotient(c.lane, a, b);
-    case ScalarOp::rem: return remainder(c.lane, a, b);
+    case ScalarOp::floor_div: return floor_quotient(a, b);
+    case ScalarOp::rem: return remainder(a, b);
     case ScalarOp::exp2: return std::exp2(a);
     case ScalarOp::expm1: return std::expm1(a);
     case ScalarOp::log1p: return std::log1p(a);
@@ -122,18 +131,62 @@ double apply(const Instr& c, const double* x) {
     case ScalarOp::atan2: return std::atan2(a, b);
     case ScalarOp::erfinv: return inverse_erf(a);
     case ScalarOp::lgamma: return std::lgamma(a);
-    case ScalarOp::fma: return double(std::fmaf(float(a), float(b), float(x[2])));
-    case ScalarOp::select: return a != 0 ? b : x[2];
-    case ScalarOp::to_f32: return a;
-    case ScalarOp::to_i32: return c.arg_lane == Lane::f32 ? saturate(a, -2147483648.0, 2147483647.0) : from_bits(Lane::i32, uint32_t(a));
-    case ScalarOp::to_u32: return c.arg_lane == Lane::f32 ? saturate(a, 0, 4294967295.0) : double(uint32_t(int32_t(a)));
-    case ScalarOp::to_bool: return a != 0;
+    case ScalarOp::fma: return c.lane == Lane::f64 ? std::fma(a, b, third) : double(std::fmaf(float(a), float(b), float(third)));
+    case ScalarOp::to_f32: return double(float(a));
+    case ScalarOp::to_f64: return a;
+    case ScalarOp::to_i32: return saturate(a, INT32_MIN, INT32_MAX);
+    case ScalarOp::to_u32: return saturate(a, 0, UINT32_MAX);
+    case ScalarOp::to_i64: return saturate(a, INT64_MIN, INT64_MAX);
+    case ScalarOp::to_bool: return int64_t(a != 0);
     case ScalarOp::round_f16: return double(f32_from_f16(f16_from_f32(float(a))));
     case ScalarOp::round_bf16: return double(f32_from_bf16(bf16_from_f32(float(a))));
-    case ScalarOp::philox:
-      return double(philox_word(uint64_t(uint32_t(a)) | uint64_t(uint32_t(b)) << 32, uint32_t(x[2]), uint32_t(x[3]), uint32_t(x[4])));
-    default: return bits_op(c.op, c.lane, a, b);
+    default: return nan_value;
   }
+}
+
+Value integer_op(const Instr& c, int64_t a, int64_t b) {
+  const Lane lane = c.arg_lane;
+  const auto x = uint64_t(a), y = uint64_t(b);
+  switch (c.op) {
+    case ScalarOp::neg: return wrap(lane, 0 - x);
+    case ScalarOp::abs: return wrap(lane, a < 0 ? 0 - x : x);
+    case ScalarOp::add: return wrap(lane, x + y);
+    case ScalarOp::sub: return wrap(lane, x - y);
+    case ScalarOp::mul: return wrap(lane, x * y);
+    case ScalarOp::min: return std::min(a, b);
+    case ScalarOp::max: return std::max(a, b);
+    case ScalarOp::eq: return int64_t(a == b);
+    case ScalarOp::ne: return int64_t(a != b);
+    case ScalarOp::lt: return int64_t(a < b);
+    case ScalarOp::le: return int64_t(a <= b);
+    case ScalarOp::bit_and: return a & b;
+    case ScalarOp::bit_or: return a | b;
+    case ScalarOp::bit_xor: return a ^ b;
+    case ScalarOp::shift_left: case ScalarOp::shift_right: return wrap(lane, uint64_t(shift(c.op, lane, a, b)));
+    case ScalarOp::floor_div: return wrap(lane, uint64_t(floor_quotient(a, b)));
+    case ScalarOp::rem: return remainder(a, b);
+    case ScalarOp::to_f32: return double(float(a));
+    case ScalarOp::to_f64: return double(a);
+    case ScalarOp::to_i32: return wrap(Lane::i32, x);
+    case ScalarOp::to_u32: return wrap(Lane::u32, x);
+    case ScalarOp::to_i64: return a;
+    case ScalarOp::to_bool: return int64_t(a != 0);
+    case ScalarOp::wrap_u8: return int64_t(uint8_t(x));
+    case ScalarOp::wrap_i8: return int64_t(int8_t(x));
+    default: return int64_t(0);
+  }
+}
+
+}  // namespace
+
+Value apply(const Instr& c, const Value* x) {
+  if (c.op == ScalarOp::select) return x[0].whole() != 0 ? x[1] : x[2];
+  if (c.op == ScalarOp::philox) {
+    const auto word = [x](int i) { return uint32_t(x[i].whole()); };
+    return int64_t(philox_word(uint64_t(word(0)) | uint64_t(word(1)) << 32, word(2), word(3), word(4)));
+  }
+  if (is_float(c.arg_lane)) return real_op(c, x[0].real(), x[1].real(), x[2].real());
+  return integer_op(c, x[0].whole(), x[1].whole());
 }
 
 }  // namespace tenon::host

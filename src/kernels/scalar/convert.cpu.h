@@ -10,16 +10,23 @@ namespace {
 typedef uint32_t Word __attribute__((aligned(1), may_alias));
 typedef uint16_t Half __attribute__((aligned(1), may_alias));
 typedef uint8_t Byte __attribute__((may_alias));
+typedef uint64_t Long __attribute__((aligned(1), may_alias));
 
 TENON_LOOP_INLINE uint32_t load_word(uint32_t x) { return x; }
 TENON_LOOP_INLINE uint32_t load_f16(uint16_t x) { return bits_of(f32_from_f16(x)); }
 TENON_LOOP_INLINE uint32_t load_bf16(uint16_t x) { return uint32_t(x) << 16; }
 TENON_LOOP_INLINE uint32_t load_bool(uint8_t x) { return x != 0; }
+TENON_LOOP_INLINE uint32_t load_u8(uint8_t x) { return x; }
+TENON_LOOP_INLINE uint32_t load_i8(uint8_t x) { return uint32_t(int32_t(int8_t(x))); }
 TENON_LOOP_INLINE uint32_t store_word(uint32_t x) { return x; }
 TENON_LOOP_INLINE uint16_t store_f16(uint32_t x) { return f16_from_f32(float_of(x)); }
 TENON_LOOP_INLINE uint16_t store_bf16(uint32_t x) { return bf16_from_f32(float_of(x)); }
 TENON_LOOP_INLINE uint8_t store_bool(uint32_t x) { return x != 0; }
+TENON_LOOP_INLINE uint8_t store_byte(uint32_t x) { return uint8_t(x); }
 
+void fill_wide(uint64_t value, int64_t n, uint32_t* lanes) {
+  for (int64_t i = 0; i < n; ++i) set_lane(lanes, i, value);
+}
 void fill(uint32_t value, int64_t n, uint32_t* lanes) {
   for (int64_t i = 0; i < n; ++i) lanes[i] = value;
 }
@@ -84,6 +91,17 @@ void store_elements(std::byte* base, int64_t first, int64_t stride, int64_t n, c
   Element* p = reinterpret_cast<Element*>(base) + first;
   if (stride == 1) return store_dense<Element, convert>(p, n, lanes);
   for (int64_t i = 0; i < n; ++i) p[i * stride] = convert(lanes[i]);
+}
+
+void load_wide(const std::byte* base, int64_t first, int64_t stride, int64_t n, uint32_t* lanes) {
+  const Long* p = reinterpret_cast<const Long*>(base) + first;
+  if (stride == 1) return void(__builtin_memcpy(lanes, p, size_t(n) * 8));
+  for (int64_t i = 0; i < n; ++i) set_lane(lanes, i, uint64_t(p[i * stride]));
+}
+void store_wide(std::byte* base, int64_t first, int64_t stride, int64_t n, const uint32_t* lanes) {
+  Long* p = reinterpret_cast<Long*>(base) + first;
+  if (stride == 1) return void(__builtin_memcpy(p, lanes, size_t(n) * 8));
+  for (int64_t i = 0; i < n; ++i) p[i * stride] = lane_at<uint64_t>(lanes, i);
 }
 
 // ---------------------------------------------------------------------------------------------- dequantisation
@@ -220,6 +238,9 @@ void load(DType dtype, const std::byte* base, int64_t first, int64_t stride, int
     case DType::f16: return load_elements<Half, load_f16>(base, first, stride, n, lanes);
     case DType::bf16: return load_elements<Half, load_bf16>(base, first, stride, n, lanes);
     case DType::bool_: return load_elements<Byte, load_bool>(base, first, stride, n, lanes);
+    case DType::u8: return load_elements<Byte, load_u8>(base, first, stride, n, lanes);
+    case DType::i8: return load_elements<Byte, load_i8>(base, first, stride, n, lanes);
+    case DType::f64: case DType::i64: return load_wide(base, first, stride, n, lanes);
     case DType::q8_0: return dequantise<Q8_0>(base, first, n, lanes);
     case DType::q4_0: return dequantise<Q4_0>(base, first, n, lanes);
     case DType::q4_1: return dequantise<Q4_1>(base, first, n, lanes);
@@ -232,6 +253,8 @@ void store(DType dtype, std::byte* base, int64_t first, int64_t stride, int64_t 
     case DType::f16: return store_elements<Half, store_f16>(base, first, stride, n, lanes);
     case DType::bf16: return store_elements<Half, store_bf16>(base, first, stride, n, lanes);
     case DType::bool_: return store_elements<Byte, store_bool>(base, first, stride, n, lanes);
+    case DType::u8: case DType::i8: return store_elements<Byte, store_byte>(base, first, stride, n, lanes);
+    case DType::f64: case DType::i64: return store_wide(base, first, stride, n, lanes);
     case DType::q8_0: case DType::q4_0: case DType::q4_1: return;
   }
 }

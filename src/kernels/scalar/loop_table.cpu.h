@@ -16,6 +16,7 @@ struct LoopTable {
   decltype(&load_lanes) load;                    // quantised dtypes: stride 1
   decltype(&store_lanes) store;                  // plain dtypes
   decltype(&fill_lanes) fill;
+  decltype(&fill_wide_lanes) fill_wide;
   decltype(&reduce_begin) begin;
   decltype(&reduce_block) reduce;
   decltype(&reduce_end) end;

@@ -14,8 +14,8 @@ const LoopTable& active() {
 }
 
 bool takes(ScalarOp op, Lane lane) {
-  const char letter = lane == Lane::f32 ? 'f' : lane == Lane::i32 ? 'i' : 'u';
-  return std::string_view(info(op).lanes).find(letter) != std::string_view::npos;
+  static const char letters[] = {'f', 'i', 'u', 'd', 'l'};
+  return std::string_view(info(op).lanes).find(letters[size_t(lane)]) != std::string_view::npos;
 }
 
 }  // namespace
@@ -43,11 +43,12 @@ void store_lanes(DType dtype, std::byte* base, int64_t first, int64_t stride, in
 }
 
 void fill_lanes(uint32_t value, int64_t n, uint32_t* lanes) { active().fill(value, n, lanes); }
+void fill_wide_lanes(uint64_t value, int64_t n, uint32_t* lanes) { active().fill_wide(value, n, lanes); }
 
 void reduce_begin(ReduceOp op, Lane lane, Reduction& r) { active().begin(op, lane, r); }
 void reduce_block(ReduceOp op, Lane lane, Reduction& r, const uint32_t* x, int64_t n, int64_t first) {
   active().reduce(op, lane, r, x, n, first);
 }
-uint32_t reduce_end(ReduceOp op, Lane lane, const Reduction& r) { return active().end(op, lane, r); }
+uint64_t reduce_end(ReduceOp op, Lane lane, const Reduction& r) { return active().end(op, lane, r); }
 
 }  // namespace tenon::cpu

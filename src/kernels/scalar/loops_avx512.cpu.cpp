@@ -5,6 +5,6 @@
 #include "kernels/scalar/reduce.cpu.h"
 
 namespace tenon::cpu {
-const LoopTable avx512_loops = {find_loop, load, store, fill, begin, reduce, end};
+const LoopTable avx512_loops = {find_loop, load, store, fill, fill_wide, begin, reduce, end};
 }  // namespace tenon::cpu
 #endif

@@ -4,5 +4,5 @@
 #include "kernels/scalar/reduce.cpu.h"
 
 namespace tenon::cpu {
-const LoopTable baseline_loops = {find_loop, load, store, fill, begin, reduce, end};
+const LoopTable baseline_loops = {find_loop, load, store, fill, fill_wide, begin, reduce, end};
 }  // namespace tenon::cpu

@@ -2,21 +2,12 @@
 // Only for the translation units of loop_table.cpu.h: internal linkage, nothing of std::.
 #pragma once
 #include "core/half.h"
-#include "kernels/scalar/loops.cpu.h"
-#include "kernels/scalar/math.cpu.h"
+#include "kernels/scalar/lanes.cpu.h"
 #include "kernels/scalar/philox.cpu.h"
 #include "kernels/scalar/rounding.cpu.h"
 #include "kernels/scalar/vectors.cpu.h"
 #include "kernels/scalar/wide_math.cpu.h"
-
-// Iterations do not depend on each other. `out` may be one of the arguments, so restrict would be a lie, and without
-// this the test for overlap that a compiler adds would send that case to a loop without SIMD.
-#if defined(__clang__)
-#pragma clang diagnostic ignored "-Wpass-failed"  // said where sanitizers or -O0 keep a loop as it is
-#define TENON_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define TENON_INDEPENDENT _Pragma("GCC ivdep")
-#endif
+#include "kernels/scalar/wide_ops.cpu.h"
 
 namespace tenon::cpu {
 namespace {
@@ -47,22 +38,6 @@ TENON_LOOP_INLINE float max_f(float a, float b) {
   r = a == b ? bits_of(a) & bits_of(b) : r;
   return float_of(a != a ? bits_of(a) : r);
 }
-template <class T>
-TENON_LOOP_INLINE T min_of(T a, T b) { return a < b ? a : b; }
-template <class T>
-TENON_LOOP_INLINE T max_of(T a, T b) { return a > b ? a : b; }
-template <class T>
-TENON_LOOP_INLINE uint32_t eq_of(T a, T b) { return a == b; }
-template <class T>
-TENON_LOOP_INLINE uint32_t ne_of(T a, T b) { return a != b; }
-template <class T>
-TENON_LOOP_INLINE uint32_t lt_of(T a, T b) { return a < b; }
-template <class T>
-TENON_LOOP_INLINE uint32_t le_of(T a, T b) { return a <= b; }
-
-TENON_LOOP_INLINE uint32_t and_u(uint32_t a, uint32_t b) { return a & b; }
-TENON_LOOP_INLINE uint32_t or_u(uint32_t a, uint32_t b) { return a | b; }
-TENON_LOOP_INLINE uint32_t xor_u(uint32_t a, uint32_t b) { return a ^ b; }
 // A negative i32 amount is 32 or more.
 TENON_LOOP_INLINE uint32_t shift_left_u(uint32_t a, uint32_t b) { return b < 32u ? a << (b & 31u) : 0u; }
 TENON_LOOP_INLINE uint32_t shift_right_u(uint32_t a, uint32_t b) { return b < 32u ? a >> (b & 31u) : 0u; }
@@ -70,7 +45,6 @@ TENON_LOOP_INLINE int32_t shift_right_i(int32_t a, uint32_t b) { return a >> (b 
 
 TENON_LOOP_INLINE float sqrt_f(float a) { return __builtin_sqrtf(a); }
 TENON_LOOP_INLINE float rsqrt_f(float a) { return 1.0f / __builtin_sqrtf(a); }
-TENON_LOOP_INLINE uint32_t select_u(uint32_t c, uint32_t a, uint32_t b) { return c != 0u ? a : b; }
 
 TENON_LOOP_INLINE float i32_to_f(int32_t a) { return float(a); }
 // By halves, because few instruction sets convert from u32: both are exact, and their sum rounds once.
@@ -91,45 +65,12 @@ TENON_LOOP_INLINE uint32_t f_to_u32(float a) {
 }
 TENON_LOOP_INLINE float f16_rounded(float x) { return f32_from_f16(f16_from_f32(x)); }
 TENON_LOOP_INLINE float bf16_rounded(float x) { return f32_from_bf16(bf16_from_f32(x)); }
-TENON_LOOP_INLINE uint32_t same_bits(uint32_t a) { return a; }
+TENON_LOOP_INLINE uint32_t wrapped_u8(uint32_t a) { return a & 0xffu; }
+TENON_LOOP_INLINE int32_t wrapped_i8(uint32_t a) { return int32_t(a << 24) >> 24; }
 TENON_LOOP_INLINE uint32_t f_to_bool(float a) { return a != 0.0f; }
 TENON_LOOP_INLINE uint32_t u_to_bool(uint32_t a) { return a != 0u; }
 
 // ------------------------------------------------------------------------------------------------------- loops
-
-template <class T>
-TENON_LOOP_INLINE T lane_as(uint32_t x) { return __builtin_bit_cast(T, x); }
-template <class T>
-TENON_LOOP_INLINE uint32_t lane_of(T x) { return __builtin_bit_cast(uint32_t, x); }
-
-template <auto f>
-struct Loop;
-template <class R, class A, R (*f)(A)>
-struct Loop<f> {
-  static void run(uint32_t* out, const uint32_t* const* args, int64_t n) {
-    const uint32_t* a = args[0];
-    TENON_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) out[i] = lane_of(f(lane_as<A>(a[i])));
-  }
-};
-template <class R, class A, class B, R (*f)(A, B)>
-struct Loop<f> {
-  static void run(uint32_t* out, const uint32_t* const* args, int64_t n) {
-    const uint32_t *a = args[0], *b = args[1];
-    TENON_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) out[i] = lane_of(f(lane_as<A>(a[i]), lane_as<B>(b[i])));
-  }
-};
-template <class R, class A, class B, class C, R (*f)(A, B, C)>
-struct Loop<f> {
-  static void run(uint32_t* out, const uint32_t* const* args, int64_t n) {
-    const uint32_t *a = args[0], *b = args[1], *c = args[2];
-    TENON_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) out[i] = lane_of(f(lane_as<A>(a[i]), lane_as<B>(b[i]), lane_as<C>(c[i])));
-  }
-};
-template <auto f>
-constexpr ScalarLoop loop = &Loop<f>::run;
 
 // Functions with a rare case that takes long: a chunk is done without it, and then its rare lanes again.
 template <class Common, class IsRare, class Rare>
@@ -189,6 +130,8 @@ constexpr ScalarLoop by_kind(Lane lane, ScalarLoop f, ScalarLoop integer) { retu
 ScalarLoop find_loop(ScalarOp op, Lane lane) {
   using I = int32_t;
   using U = uint32_t;
+  if (lane == Lane::f64) return find_f64_loop(op);
+  if (lane == Lane::i64) return find_i64_loop(op);
   switch (op) {
     case ScalarOp::neg: return by_kind(lane, loop<neg_f>, loop<neg_i>);
     case ScalarOp::abs: return by_kind(lane, loop<abs_f>, loop<abs_i>);
@@ -202,9 +145,9 @@ ScalarLoop find_loop(ScalarOp op, Lane lane) {
     case ScalarOp::ne: return by_kind(lane, loop<ne_of<float>>, loop<ne_of<U>>);
     case ScalarOp::lt: return by_lane(lane, loop<lt_of<float>>, loop<lt_of<I>>, loop<lt_of<U>>);
     case ScalarOp::le: return by_lane(lane, loop<le_of<float>>, loop<le_of<I>>, loop<le_of<U>>);
-    case ScalarOp::bit_and: return loop<and_u>;
-    case ScalarOp::bit_or: return loop<or_u>;
-    case ScalarOp::bit_xor: return loop<xor_u>;
+    case ScalarOp::bit_and: return loop<and_of<U>>;
+    case ScalarOp::bit_or: return loop<or_of<U>>;
+    case ScalarOp::bit_xor: return loop<xor_of<U>>;
     case ScalarOp::shift_left: return loop<shift_left_u>;
     case ScalarOp::shift_right: return by_lane(lane, nullptr, loop<shift_right_i>, loop<shift_right_u>);
     case ScalarOp::exp: return loop<exp_f32>;
@@ -232,11 +175,15 @@ ScalarLoop find_loop(ScalarOp op, Lane lane) {
     case ScalarOp::erfinv: return loop<erfinv_f32>;
     case ScalarOp::lgamma: return loop<lgamma_f32>;
     case ScalarOp::fma: return loop<fma_f32>;
-    case ScalarOp::select: return loop<select_u>;
+    case ScalarOp::select: return loop<select_of<U>>;
     case ScalarOp::to_f32: return by_lane(lane, nullptr, loop<i32_to_f>, loop<u32_to_f>);
-    case ScalarOp::to_i32: return by_kind(lane, loop<f_to_i32>, loop<same_bits>);
-    case ScalarOp::to_u32: return by_kind(lane, loop<f_to_u32>, loop<same_bits>);
+    case ScalarOp::to_i32: return by_kind(lane, loop<f_to_i32>, loop<same<U>>);
+    case ScalarOp::to_u32: return by_kind(lane, loop<f_to_u32>, loop<same<U>>);
     case ScalarOp::to_bool: return by_kind(lane, loop<f_to_bool>, loop<u_to_bool>);
+    case ScalarOp::to_f64: return by_lane(lane, loop<f_to_d>, loop<i32_to_d>, loop<u32_to_d>);
+    case ScalarOp::to_i64: return by_lane(lane, loop<float_to_l<float>>, loop<i32_to_l>, loop<u32_to_l>);
+    case ScalarOp::wrap_u8: return loop<wrapped_u8>;
+    case ScalarOp::wrap_i8: return loop<wrapped_i8>;
     case ScalarOp::round_f16: return f16_rounded_loop;
     case ScalarOp::round_bf16: return loop<bf16_rounded>;
     case ScalarOp::philox: return philox_loop;

@@ -2,6 +2,7 @@
 // Only for the translation units of loop_table.cpu.h: internal linkage, nothing of std::.
 #pragma once
 #include "kernels/scalar/ops.cpu.h"
+#include "kernels/scalar/wide_reduce.cpu.h"
 
 namespace tenon::cpu {
 namespace {
@@ -117,6 +118,11 @@ void fold_argmax(Reduction& r, const uint32_t* x, int64_t n, int64_t first) {
 
 void reduce(ReduceOp op, Lane lane, Reduction& r, const uint32_t* x, int64_t n, int64_t first) {
   if (n <= 0) return;
+  if (is_wide(lane)) {
+    wide_reduce(op, lane, r, x, n, first);
+    r.empty = false;
+    return;
+  }
   switch (op) {
     case ReduceOp::sum:
       if (lane == Lane::f32) fold_sum<VecF>(r, x, n);
@@ -159,7 +165,8 @@ int best_lane(const Reduction& r) {
   return best;
 }
 
-uint32_t end(ReduceOp op, Lane lane, const Reduction& r) {
+uint64_t end(ReduceOp op, Lane lane, const Reduction& r) {
+  if (is_wide(lane)) return wide_end(op, lane, r);
   const bool product = op == ReduceOp::prod;
   if (product || op == ReduceOp::sum) return lane == Lane::f32 ? join<float>(r, product) : join<uint32_t>(r, product);
   const int best = best_lane(r);
@@ -168,6 +175,7 @@ uint32_t end(ReduceOp op, Lane lane, const Reduction& r) {
 }
 
 void begin(ReduceOp op, Lane lane, Reduction& r) {
+  if (is_wide(lane)) return wide_begin(op, lane, r);
   const uint32_t identity = reduce_identity(op, lane);
   // The key of -inf, of the smallest i32, and of 0 as u32.
   const uint32_t lowest = lane == Lane::f32 ? identity ^ top_key : sign_bit;
