@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 docs = pathlib.Path(__file__).resolve().parent.parent / "docs"
-dtypes = ["f32", "f16", "bf16", "i32", "u32", "bool"]
+dtypes = ["f32", "f16", "bf16", "f64", "i32", "u32", "u8", "i8", "i64", "bool"]
 
 
 def page():

@@ -1,28 +1,30 @@
 // The ops. Each builds a node or a few; nothing runs before eval() or reading a value.
 //
-// dtypes promote as in the array API standard: f16 and bf16 with f32 give f32, f16 with bf16 gives f32; i32 with u32,
-// integers with floats and bools with numbers are errors that name both. C++ numbers are weak: they take the tensor's
-// dtype. Shapes broadcast as in NumPy. Errors: Error(dtype), Error(shape), Error(device), naming op and operands.
+// dtypes promote as in the array API standard: two floats give f64 if one is f64, else f32; two integers the narrowest
+// that holds both: u8 with u32 gives u32, i8 with i32 gives i32, i32 with u32 gives i64. (u8 with i8 gives i32: there is
+// no i16.) Integers with floats and bools with numbers are errors that name both. C++ numbers are weak: they take the
+// tensor's dtype. f64 and i64 need a device with 8-byte lanes (cpu, host); elsewhere Error(unsupported). Shapes broadcast as in NumPy. Errors: Error(dtype), Error(shape), Error(device), naming op and operands.
 #pragma once
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tenon/number.h"
 #include "tenon/tensor.h"
 
 namespace tenon {
 
 // --------------------------------------------------------------------------------------------------- making tensors
-Tensor full(Shape shape, double value, DType dtype = DType::f32, const Device& device = Device::default_device());
+Tensor full(Shape shape, Number value, DType dtype = DType::f32, const Device& device = Device::default_device());
 Tensor zeros(Shape shape, DType dtype = DType::f32, const Device& device = Device::default_device());
 Tensor ones(Shape shape, DType dtype = DType::f32, const Device& device = Device::default_device());
-// start, start+step, … below stop; i32, u32 or f32.
-Tensor arange(double start, double stop, double step = 1, DType dtype = DType::i32,
+// start, start+step, … below stop; integers, f32 or f64.
+Tensor arange(Number start, Number stop, Number step = 1, DType dtype = DType::i32,
               const Device& device = Device::default_device());
 
 // `count` numbers from start to stop, evenly spaced; without the endpoint, stop would be the next one. Floats, computed
-// in f32; both ends exact.
+// in f32 (f64 in itself); both ends exact.
 Tensor linspace(double start, double stop, int64_t count, DType dtype = DType::f32,
                 const Device& device = Device::default_device(), bool endpoint = true);
 // [rows, columns] with ones where column = row + k.
@@ -35,23 +37,23 @@ Tensor subtract(const Tensor& a, const Tensor& b);
 Tensor multiply(const Tensor& a, const Tensor& b);
 Tensor divide(const Tensor& a, const Tensor& b);   // floats
 // The quotient rounded down. Floats: by 0 an infinity or NaN, and -0 where a negative number meets an infinity (array API
-// standard). Integers: by 0 it is 0; the smallest i32 by -1 wraps.
+// standard). Integers: by 0 it is 0; the smallest one by -1 wraps.
 Tensor floor_divide(const Tensor& a, const Tensor& b);
-Tensor floor_divide(const Tensor& a, double b);
+Tensor floor_divide(const Tensor& a, Number b);
 // a - b * floor(a / b), with the sign of b as Python's %. Floats: computed exactly and rounded once; by 0, and of an
 // infinity, NaN. Integers: by 0 it is 0.
 Tensor remainder(const Tensor& a, const Tensor& b);
-Tensor remainder(const Tensor& a, double b);
+Tensor remainder(const Tensor& a, Number b);
 // Floats; special cases as C's pow: x^0 and 1^y are 1 even for NaN, a negative x to a fraction gives NaN. At most 1 ulp.
 Tensor pow(const Tensor& x, const Tensor& y);
-Tensor pow(const Tensor& x, double y);
-// a * b + c, floats. f32: rounded once. f16 and bf16: that f32, rounded.
+Tensor pow(const Tensor& x, Number y);
+// a * b + c, floats. f32 and f64: rounded once. f16 and bf16: that f32, rounded.
 Tensor fma(const Tensor& a, const Tensor& b, const Tensor& c);
 // log(exp(a) + exp(b)) without overflow; floats. NaN if either is NaN; of two -inf: -inf.
 Tensor logaddexp(const Tensor& a, const Tensor& b);
 // Between min and max, NaN if any is NaN; max if min > max (NumPy). Without a bound there is none on that side.
 Tensor clip(const Tensor& x, const Tensor& min, const Tensor& max);
-Tensor clip(const Tensor& x, std::optional<double> min, std::optional<double> max);
+Tensor clip(const Tensor& x, std::optional<Number> min, std::optional<Number> max);
 Tensor minimum(const Tensor& a, const Tensor& b);  // NaN if either is NaN
 Tensor maximum(const Tensor& a, const Tensor& b);  // NaN if either is NaN
 Tensor negative(const Tensor& x);
@@ -70,7 +72,7 @@ Tensor sqrt(const Tensor& x);
 Tensor rsqrt(const Tensor& x);  // 1 / sqrt(x)
 Tensor tanh(const Tensor& x);
 Tensor erf(const Tensor& x);
-// Floats. In f32 at most 1 ulp off; where the function has no value: NaN, where it has a pole: an infinity.
+// Floats. In f32 at most 1 ulp off, in f64 a few; where the function has no value: NaN, where it has a pole: an infinity.
 Tensor exp2(const Tensor& x);
 Tensor expm1(const Tensor& x);  // exp(x) - 1
 Tensor log1p(const Tensor& x);  // log(1 + x)
@@ -83,7 +85,7 @@ Tensor atan2(const Tensor& y, const Tensor& x);  // the angle of the point (x, y
 Tensor erfinv(const Tensor& x);  // of -1 and 1: infinite; polynomials in -log(1 - x^2) after Giles (2011)
 // log |gamma(x)|, by Stirling's series and reflection; +inf at 0, -1, -2, … Near its zeros below 0: 1e-13 absolute.
 Tensor lgamma(const Tensor& x);
-// Floats, at most 4 ulp off in f32.
+// Floats, at most 4 ulp off in f32, a few in f64.
 Tensor asin(const Tensor& x);
 Tensor acos(const Tensor& x);
 Tensor atan(const Tensor& x);
@@ -111,14 +113,15 @@ Tensor bitwise_and(const Tensor& a, const Tensor& b);  // integers
 Tensor bitwise_or(const Tensor& a, const Tensor& b);
 Tensor bitwise_xor(const Tensor& a, const Tensor& b);
 Tensor bitwise_invert(const Tensor& x);                        // integers and bool
-Tensor bitwise_left_shift(const Tensor& a, const Tensor& b);   // by 32 or more: 0
-Tensor bitwise_right_shift(const Tensor& a, const Tensor& b);  // arithmetic for i32
+Tensor bitwise_left_shift(const Tensor& a, const Tensor& b);   // by the width of the dtype or more: 0
+Tensor bitwise_right_shift(const Tensor& a, const Tensor& b);  // arithmetic for signed ones
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);  // condition: bool
-// Floats round to nearest; float to integer goes towards zero, saturates, NaN gives 0; to bool: x != 0.
-// A quantised tensor casts to f32, f16 or bf16 (dequantised).
+// Floats round to nearest (f64 to f16 and bf16 by way of f32); float to integer goes towards zero, saturates, NaN gives
+// 0; integer to a narrower one keeps the low bits; to bool: x != 0.
+// A quantised tensor casts to a float (dequantised).
 Tensor cast(const Tensor& x, DType dtype);
 
-// Activations, computed in f32 and rounded once.
+// Activations, computed in f32 (f64 in itself) and rounded once.
 Tensor sigmoid(const Tensor& x);
 Tensor relu(const Tensor& x);
 Tensor silu(const Tensor& x);       // x * sigmoid(x)
@@ -134,14 +137,14 @@ Tensor operator-(const Tensor& a, const Tensor& b);
 Tensor operator*(const Tensor& a, const Tensor& b);
 Tensor operator/(const Tensor& a, const Tensor& b);
 Tensor operator-(const Tensor& x);
-Tensor operator+(const Tensor& a, double b);
-Tensor operator-(const Tensor& a, double b);
-Tensor operator*(const Tensor& a, double b);
-Tensor operator/(const Tensor& a, double b);
-Tensor operator+(double a, const Tensor& b);
-Tensor operator-(double a, const Tensor& b);
-Tensor operator*(double a, const Tensor& b);
-Tensor operator/(double a, const Tensor& b);
+Tensor operator+(const Tensor& a, Number b);
+Tensor operator-(const Tensor& a, Number b);
+Tensor operator*(const Tensor& a, Number b);
+Tensor operator/(const Tensor& a, Number b);
+Tensor operator+(Number a, const Tensor& b);
+Tensor operator-(Number a, const Tensor& b);
+Tensor operator*(Number a, const Tensor& b);
+Tensor operator/(Number a, const Tensor& b);
 
 // -------------------------------------------------------------------------------------------------------------- shape
 // All of these are views: they copy nothing where strides can express them.
@@ -178,13 +181,14 @@ enum class PadMode {
   edge,      // a a | a b c | c c
 };
 // (before, after) elements more on each axis, named as in NumPy.
-Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& widths, PadMode mode = PadMode::constant, double value = 0);
+Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& widths, PadMode mode = PadMode::constant, Number value = 0);
 // Of the last two axes: 0 above (tril) or below (triu) the diagonal column = row + k.
 Tensor tril(const Tensor& x, int64_t k = 0);
 Tensor triu(const Tensor& x, int64_t k = 0);
 // indices [..] -> [.., classes]: 1 where the class is the index. An index outside [0, classes) gives zeros.
 Tensor one_hot(const Tensor& indices, int64_t classes, DType dtype = DType::i32);
-// out[.., i.., ..] = x[.., indices[i..], ..] along `axis` (PyTorch's index_select); indices i32 or u32. An index outside
+// out[.., i.., ..] = x[.., indices[i..], ..] along `axis` (PyTorch's index_select); indices of any integer dtype. An index
+// outside
 // [0, size) gives NaN, or 0 for integers and bool. x may be quantised when axis is 0 (its rows are dequantised to f32).
 Tensor take(const Tensor& x, const Tensor& indices, int64_t axis = 0);
 // out[i.., j, k..] = x[i.., indices[i.., j, k..], k..]: as many axes, those but `axis` broadcast. Indices as in take().
@@ -198,16 +202,17 @@ Tensor dynamic_slice(const Tensor& x, const Scalar& at, int64_t axis, int64_t le
 Tensor update(const Tensor& dst, const Tensor& src, const Scalar& at, int64_t axis);
 
 // --------------------------------------------------------------------------------------------------------- reductions
-// Over the given axes (all when empty), kept with size 1 if keepdims. f16 and bf16 are summed in f32, rounded once.
+// Over the given axes (all when empty), kept with size 1 if keepdims. f16 and bf16 are summed in f32, rounded once. Sums and
+// products of u8 are u32, of i8 i32; those of integers wrap.
 Tensor sum(const Tensor& x, std::vector<int64_t> axes = {}, bool keepdims = false);
 Tensor prod(const Tensor& x, std::vector<int64_t> axes = {}, bool keepdims = false);  // likewise; of nothing: 1
 Tensor trace(const Tensor& x, int64_t offset = 0);  // the sum of diagonal(x, offset)
 Tensor mean(const Tensor& x, std::vector<int64_t> axes = {}, bool keepdims = false);  // floats; of nothing: NaN
-// Variance and its root, in f32, rounded once: the mean squared distance from the mean, over max(count - correction, 0)
+// Variance and its root, in f32 (f64 in itself), rounded once: the mean squared distance from the mean, over max(count - correction, 0)
 // elements (correction 1 for the unbiased estimate); over 0 elements NaN. Floats. (`std` of the array API standard.)
 Tensor var(const Tensor& x, std::vector<int64_t> axes = {}, double correction = 0, bool keepdims = false);
 Tensor stddev(const Tensor& x, std::vector<int64_t> axes = {}, double correction = 0, bool keepdims = false);
-// The vector norm over the axes, in f32, rounded once. ord: 2, 1, infinity (largest magnitude), -infinity (smallest),
+// The vector norm over the axes, in f32 (f64 in itself), rounded once. ord: 2, 1, infinity (largest magnitude), -infinity (smallest),
 // 0 (how many are not 0). Floats. Of nothing: 0, but an error for -infinity.
 Tensor vector_norm(const Tensor& x, std::vector<int64_t> axes = {}, bool keepdims = false, double ord = 2);
 Tensor max(const Tensor& x, std::vector<int64_t> axes = {}, bool keepdims = false);   // NaN wins; of nothing: error
@@ -257,14 +262,14 @@ Tensor scatter_add(const Tensor& x, const Tensor& index, const Tensor& source, i
 Tensor scatter_max(const Tensor& x, const Tensor& index, const Tensor& source, int64_t axis = -1);
 
 // ------------------------------------------------------------------------------------------------------------- neural
-// Over the last axis, in f32, rounded once. weight, bias: [C]; bias may be empty.
+// Over the last axis, in f32 (f64 in itself), rounded once. weight, bias: [C]; bias may be empty.
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps = 1e-5);
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-6);
-// x: [N, C, ..]; statistics over each of `groups` groups of channels with all that follows, in f32, rounded once. weight
-// and bias: [C], may be empty.
+// x: [N, C, ..]; statistics over each of `groups` groups of channels with all that follows, in f32 (f64 in itself), rounded
+// once. weight and bias: [C], may be empty.
 Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5);
 
-// Losses, in f32, rounded once; defaults as in PyTorch. `none` keeps one per row or element.
+// Losses, in f32 (f64 in itself), rounded once; defaults as in PyTorch. `none` keeps one per row or element.
 enum class Reduction { none, mean, sum };
 struct CrossEntropyOptions {
   Tensor weight;                               // [V], of each class; may be empty
@@ -272,7 +277,7 @@ struct CrossEntropyOptions {
   Reduction reduction = Reduction::mean;       // mean: over the sum of the targets' weights; of nothing: NaN
   double label_smoothing = 0;                  // how much of the target is spread evenly over all classes
 };
-// -log softmax(logits)[target]: logits [.., V], targets [..] i32 or u32. A target outside [0, V) that is not ignored
+// -log softmax(logits)[target]: logits [.., V], targets [..] integers. A target outside [0, V) that is not ignored
 // gives NaN: a device cannot throw.
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
 // Of floats of one shape.
@@ -289,13 +294,14 @@ enum class RopePairing {
   interleaved,  // (2i, 2i+1): Llama as stored in GGUF
   half,         // (i, i + D/2): Qwen2, GPT-NeoX
 };
-// Rotary position embedding (Su et al., 2021). x: [.., T, D], cos and sin: [T, D/2] f32.
+// Rotary position embedding (Su et al., 2021). x: [.., T, D], cos and sin: [T, D/2] f32 or f64.
 Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, RopePairing pairing);
 
 // ----------------------------------------------------------------------------------------------------------- products
-// [.., M, K] x [.., K, N] -> [.., M, N] with NumPy's rules for 1-D operands and batches. Floats; accumulates in f32.
+// [.., M, K] x [.., K, N] -> [.., M, N] with NumPy's rules for 1-D operands and batches. Numbers; f16 and bf16
+// accumulate in f32 and are rounded once, f64 in itself, integers wrap to their dtype.
 Tensor matmul(const Tensor& a, const Tensor& b);
-// x: [.., K], weight: [N, K] (plain or quantised) -> [.., N]; bias [N] may be empty.
+// x: [.., K], weight: [N, K] (plain, or quantised for x of f32, f16 or bf16) -> [.., N]; bias [N] may be empty.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 // Products of all pairs: a [M], b [N] -> [M, N].
 Tensor outer(const Tensor& a, const Tensor& b);
@@ -318,17 +324,17 @@ struct Qkv {
 Qkv qkv_projection(const Tensor& x, const Tensor& weight, int64_t heads, int64_t kv_heads, const Tensor& bias = {});
 struct AttentionOptions {
   bool causal = false;                   // a query at position p sees keys s <= p
-  std::optional<float> scale = {};       // 1 / sqrt(D) unless given
+  std::optional<double> scale = {};      // 1 / sqrt(D) unless given
   std::optional<Scalar> kv_len = {};     // run-time number of valid keys (u32); all S unless given
   std::optional<Scalar> q_start = {};    // run-time position of query 0 (u32, below 2^31); kv_len - T unless given
   int64_t window = 0;   // sliding window: a query at position p sees keys s with p - window < s <= p; 0: none
-  float soft_cap = 0;   // scores become cap * tanh(score / cap), as in Gemma 2 (arXiv:2408.00118); 0: none
+  double soft_cap = 0;  // scores become cap * tanh(score / cap), as in Gemma 2 (arXiv:2408.00118); 0: none
   Tensor mask = {};     // bool, broadcast to [B, H, T, S]: true where a query may see a key
   Tensor bias = {};     // float, broadcast to [B, H, T, S]: added to the scores after the cap; -inf hides a key
 };
 // Attention (Vaswani et al., 2017) with grouped heads (Ainslie et al., 2023): q: [B, H, T, D], k: [B, G, S, D],
 // v: [B, G, S, D], G divides H; query head h reads key head h / (H/G) in place. Softmax over the keys that a query may
-// see of cap(scale * (q . k)) + bias, times the values, in f32. -> [B, H, T, D] in q's dtype. A query that may see no
+// see of cap(scale * (q . k)) + bias, times the values, in f32 (f64 in itself). -> [B, H, T, D] in q's dtype. A query that may see no
 // key gives zeros. Keys and values from kv_len on are never looked at; behind a mask they must be finite numbers.
 // Errors: shape, dtype (q, k, v, bias: floats; mask: bool; scalars: u32), invalid_argument (window, soft_cap).
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});

@@ -45,7 +45,7 @@ class Tensor {
   ~Tensor();
 
   // From host values, row-major; they travel to the device at the tensor's first use there. The dtype is that of T:
-  // float f32, int32_t i32, uint32_t u32, bool bool. Throws Error(shape) when the count does not fit the shape.
+  // float f32, double f64, int8_t i8, uint8_t u8, int32_t i32, uint32_t u32, int64_t i64, bool bool. Throws Error(shape) when the count does not fit the shape.
   template <class T>
   static Tensor from(std::span<const T> values, Shape shape, const Device& device = Device::default_device());
   template <class T>
@@ -65,7 +65,8 @@ class Tensor {
   Device device() const;
 
   // Evaluates if needed, waits, and copies to the host, row-major. T is float for f32, f16, bf16 and quantised dtypes,
-  // int32_t for i32, uint32_t for u32, uint8_t for bool; anything else throws Error(dtype).
+  // double for f64 (and all the others), int8_t for i8, int32_t for i32, uint32_t for u32, int64_t for i64, uint8_t for u8
+  // and bool; anything else throws Error(dtype).
   template <class T>
   std::vector<T> to_vector() const;
   // The one value of a tensor of one element.
@@ -102,14 +103,18 @@ inline std::string plan_text(std::initializer_list<Tensor> tensors) {
   return plan_text(std::span<const Tensor>(tensors.begin(), tensors.size()));
 }
 
-// A run-time scalar: a 0-d u32 or f32 whose value may change between runs of one plan. It feeds declared operands
+// A run-time scalar: a 0-d u32, f32, f64 or i64 whose value may change between runs of one plan. It feeds declared operands
 // (positions, lengths, temperatures) and takes part in arithmetic; changing it never makes a new plan.
 class Scalar {
  public:
   Scalar(uint32_t value, const Device& device = Device::default_device());
   Scalar(float value, const Device& device = Device::default_device());
+  Scalar(double value, const Device& device = Device::default_device());
+  Scalar(int64_t value, const Device& device = Device::default_device());
   void set(uint32_t value);
   void set(float value);
+  void set(double value);
+  void set(int64_t value);
   const Tensor& tensor() const { return tensor_; }
   operator const Tensor&() const { return tensor_; }
 

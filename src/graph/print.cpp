@@ -22,8 +22,9 @@ struct Cell {
   std::string left, right;
 };
 
-std::string chars(float v, std::chars_format format, int digits = -1) {
-  char buffer[160];
+template <class F>
+std::string chars(F v, std::chars_format format, int digits = -1) {
+  char buffer[400];  // the longest f64 without an exponent
   const auto end = digits < 0 ? std::to_chars(buffer, buffer + sizeof buffer, v, format)
                               : std::to_chars(buffer, buffer + sizeof buffer, v, format, digits);
   return {buffer, end.ptr};
@@ -42,19 +43,24 @@ std::string without_trailing_zeros(std::string s) {
   return s;
 }
 
+template <class F>
 class FloatFormat {
  public:
-  explicit FloatFormat(const std::vector<float>& shown) {
-    float low = INFINITY, high = 0;
-    for (float v : shown)
+  explicit FloatFormat(const std::vector<F>& shown) {
+    F low = INFINITY, high = 0;
+    for (F v : shown)
       if (std::isfinite(v) && v != 0) low = std::min(low, std::fabs(v)), high = std::max(high, std::fabs(v));
-    exponent_ = high >= 1e8f || (high > 0 && (low < 1e-4f || double(high) / double(low) > 1000.0));
+    exponent_ = high >= F(1e8) || (high > 0 && (low < F(1e-4) || double(high) / double(low) > 1000.0));
     if (exponent_)
-      for (float v : shown)
-        if (std::isfinite(v)) digits_ = std::max(digits_, std::min(precision, fraction_digits(chars(v, std::chars_format::scientific))));
+      for (F v : shown)
+        if (std::isfinite(v)) {
+          digits_ = std::max(digits_, std::min(precision, fraction_digits(chars(v, std::chars_format::scientific))));
+          const F size = std::fabs(v);
+          long_exponent_ = long_exponent_ || size >= F(1e100L) || (size > 0 && size < F(1e-99L));
+        }
   }
 
-  Cell operator()(float v) const {
+  Cell operator()(F v) const {
     if (std::isnan(v)) return {"nan", ""};
     if (std::isinf(v)) return {v < 0 ? "-inf" : "inf", ""};
     if (exponent_) return {scientific(v), ""};
@@ -66,12 +72,13 @@ class FloatFormat {
   }
 
  private:
-  std::string scientific(float v) const {
+  std::string scientific(F v) const {
     std::string s = chars(v, std::chars_format::scientific, digits_);
     if (digits_ == 0) s.insert(s.find('e'), 1, '.');
+    if (const size_t sign = s.find('e') + 1; long_exponent_ && s.size() - sign == 3) s.insert(sign + 1, 1, '0');
     return s;
   }
-  bool exponent_ = false;
+  bool exponent_ = false, long_exponent_ = false;  // three digits of it
   int digits_ = 0;
 };
 
@@ -148,13 +155,14 @@ std::string print(const Shape& shape, F&& cells) {
   });
 }
 
+template <class F>
 std::string print_floats(const Tensor& t) {
-  const std::vector<float> v = t.to_vector<float>();
-  std::vector<float> shown;
+  const std::vector<F> v = t.to_vector<F>();
+  std::vector<F> shown;
   Printer(t.shape(), int64_t(v.size()) > threshold).each_shown(0, 0, [&](int64_t i) {
     if (!v.empty()) shown.push_back(v[size_t(i)]);
   });
-  const FloatFormat format(shown);
+  const FloatFormat<F> format(shown);
   if (t.rank() == 0) {
     const Cell c = format(v[0]);
     return c.left + (c.right == "." ? ".0" : c.right);
@@ -165,7 +173,7 @@ std::string print_floats(const Tensor& t) {
 template <class T>
 std::string print_integers(const Tensor& t) {
   const std::vector<T> v = t.to_vector<T>();
-  return print(t.shape(), [&](int64_t i) { return Cell{cat(v[size_t(i)]), ""}; });
+  return print(t.shape(), [&](int64_t i) { return Cell{std::to_string(v[size_t(i)]), ""}; });
 }
 
 std::string print_bools(const Tensor& t) {
@@ -179,8 +187,12 @@ std::string to_string(const Tensor& t) {
   switch (t.dtype()) {
     case DType::i32: return print_integers<int32_t>(t);
     case DType::u32: return print_integers<uint32_t>(t);
+    case DType::i8: return print_integers<int8_t>(t);
+    case DType::u8: return print_integers<uint8_t>(t);
+    case DType::i64: return print_integers<int64_t>(t);
     case DType::bool_: return print_bools(t);
-    default: return print_floats(t);
+    case DType::f64: return print_floats<double>(t);
+    default: return print_floats<float>(t);
   }
 }
 
@@ -192,7 +204,8 @@ std::string detail(const graph::Node& n) {
     case graph::Kind::reduce: return to_string(n.reduce);
     case graph::Kind::anchor: return n.anchor->family;
     case graph::Kind::constant:
-      if (graph::lane_of(n.dtype) != Lane::f32) return cat("constant ", n.ints[0]);
+      if (n.dtype == DType::f64) return cat("constant ", std::bit_cast<double>(n.ints[0]));
+      if (!is_float(n.dtype)) return cat("constant ", n.ints[0]);
       return cat("constant ", std::bit_cast<float>(uint32_t(n.ints[0])));
     case graph::Kind::leaf: return n.label.empty() ? std::string("leaf") : cat("leaf ", n.label);
     default: return to_string(n.kind);

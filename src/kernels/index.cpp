@@ -6,6 +6,7 @@
 #include "kernels/attention/attention_plain.cpu.h"
 #include "kernels/matmul/matmul.cpu.h"
 #include "kernels/matmul/matmul.host.h"
+#include "kernels/matmul/matmul_f64.cpu.h"
 #include "kernels/matmul/matmul_plain.cpu.h"
 #include "kernels/quant_matmul/quant_matmul.cpu.h"
 #include "kernels/quant_matmul/quant_matmul_plain.cpu.h"
@@ -30,7 +31,8 @@ Rows cpu_rows() {
   append(rows, cpu::quant_matmul_kernels());
   append(rows, cpu::attention_kernels());
   for (const NativeKernel& k :
-       {cpu::scan_kernel, cpu::sort_kernel, cpu::scatter_kernel, cpu::plain_map_kernel, cpu::plain_row_kernel,
+       {cpu::matmul_f64_kernel, cpu::scan_kernel, cpu::sort_kernel, cpu::scatter_kernel, cpu::plain_map_kernel,
+        cpu::plain_row_kernel,
         cpu::matmul_plain_kernel, cpu::quant_matmul_plain_kernel, cpu::attention_plain_kernel, scan_plain_kernel,
         sort_plain_kernel, scatter_plain_kernel, sample_kernel})
     rows.push_back(k);

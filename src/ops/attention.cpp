@@ -21,8 +21,8 @@ constexpr int64_t largest_i32 = std::numeric_limits<int32_t>::max();
 // What Node::ints holds. Inputs: q, k, v, then what is there of mask, bias, kv_len, q_start.
 enum Int : size_t { causal, has_kv_len, has_q_start, scale, window, soft_cap, has_mask, has_bias };
 
-float number_at(const Node& n, Int i) { return std::bit_cast<float>(uint32_t(n.ints[i])); }
-int64_t bits_of(float x) { return std::bit_cast<uint32_t>(x); }
+double number_at(const Node& n, Int i) { return std::bit_cast<double>(n.ints[i]); }
+int64_t bits_of(double x) { return std::bit_cast<int64_t>(x); }
 size_t bias_input(const Node& n) { return size_t(3 + n.ints[has_mask]); }
 size_t kv_len_input(const Node& n) { return bias_input(n) + size_t(n.ints[has_bias]); }
 size_t q_start_input(const Node& n) { return kv_len_input(n) + size_t(n.ints[has_kv_len]); }
@@ -46,8 +46,8 @@ void parameters(const Node& n, std::span<const OperandView> v, std::span<const u
   if (n.ints[has_mask]) copy_strides(p.mask, v[3]);
   if (n.ints[has_bias]) copy_strides(p.bias, v[bias_input(n)]);
   p.window = n.ints[window];
-  p.scale = number_at(n, scale);
-  p.soft_cap = number_at(n, soft_cap);
+  p.scale = float(number_at(n, scale));
+  p.soft_cap = float(number_at(n, soft_cap));
   p.kv_len_slot = n.ints[has_kv_len] ? slots[0] : no_slot;
   p.q_start_slot = n.ints[has_q_start] ? slots[size_t(n.ints[has_kv_len])] : no_slot;
   out.attention = p;
@@ -61,23 +61,23 @@ class Composition {
       : n_(n), B(n.shape[0]), H(n.shape[1]), T(n.shape[2]), D(n.shape[3]), G(n.inputs[1]->shape[1]), S(n.inputs[1]->shape[2]), R(H / G) {}
 
   // Scores, mask, softmax, values. What lies at kv_len or beyond is masked by selection, the values too: a stale tail
-  // may hold NaN. Keys and values stay in their dtype: the products are f32 as one factor is.
+  // may hold NaN. Keys and values stay in their dtype: the products are f32 (or f64) as one factor is.
   NodeRef run() const {
     const Tensor keys = kv_len(), v = input(2), nothing = full({}, 0, v.dtype(), Device(n_.device));
     const Tensor values = where(less(position({S, 1}, 0), keys), reshape(v, {B, G, 1, S, D}), nothing);
-    const Tensor k = reshape(input(1), {B, G, 1, S, D}), q = reshape(f32_input(0), {B, G, R, T, D});
-    Tensor scores = matmul(q, transpose(k)) * f32(number_at(n_, Int::scale));
-    if (n_.ints[soft_cap]) scores = tanh(scores / f32(number_at(n_, soft_cap))) * f32(number_at(n_, soft_cap));
-    if (n_.ints[has_bias]) scores = scores + of_scores(f32_input(bias_input(n_)));
-    scores = where(seen(keys), scores, f32(-std::numeric_limits<double>::infinity()));
+    const Tensor k = reshape(input(1), {B, G, 1, S, D}), q = reshape(real_input(0), {B, G, R, T, D});
+    Tensor scores = matmul(q, transpose(k)) * real(number_at(n_, Int::scale));
+    if (n_.ints[soft_cap]) scores = tanh(scores / real(number_at(n_, soft_cap))) * real(number_at(n_, soft_cap));
+    if (n_.ints[has_bias]) scores = scores + of_scores(real_input(bias_input(n_)));
+    scores = where(seen(keys), scores, real(-std::numeric_limits<double>::infinity()));
     return node_of(cast(reshape(matmul(softmax(scores), values), {B, H, T, D}), n_.dtype));
   }
 
  private:
   Tensor input(size_t i) const { return to_tensor(n_.inputs[i]); }
-  Tensor f32_input(size_t i) const { return cast(input(i), DType::f32); }
+  Tensor real_input(size_t i) const { return cast(input(i), real_dtype(n_.dtype)); }
   // Constants: a composition makes no run-time scalars.
-  Tensor f32(double value) const { return full({}, value, DType::f32, Device(n_.device)); }
+  Tensor real(double value) const { return full({}, value, real_dtype(n_.dtype), Device(n_.device)); }
   Tensor i32(int64_t value) const { return full({}, double(value), DType::i32, Device(n_.device)); }
   Tensor position(Shape shape, int axis) const { return to_tensor(graph::iota(n_.device, DType::i32, std::move(shape), axis)); }
   // [B,H,T,S] as the scores lie.
@@ -151,7 +151,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
     inputs.push_back(over_scores("mask", o.mask, q, k));
   }
   if (bias) {
-    if (!is_float(o.bias.dtype())) fail_dtype("attention", {&q, &o.bias}, "the bias must be f32, f16 or bf16; a bool mask is the option mask");
+    if (!is_float(o.bias.dtype())) fail_dtype("attention", {&q, &o.bias}, "the bias must be a float; a bool mask is the option mask");
     inputs.push_back(over_scores("bias", o.bias, q, k));
   }
   for (const auto* s : {&o.kv_len, &o.q_start}) {
@@ -159,7 +159,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
     if ((*s)->tensor().dtype() != DType::u32) fail_dtype("attention", {&q, &(*s)->tensor()}, "kv_len and q_start must be u32 Scalars");
     inputs.push_back(node_of((*s)->tensor()));
   }
-  const float s = o.scale.value_or(float(1 / std::sqrt(double(q.dim(3)))));
+  const double s = o.scale.value_or(1 / std::sqrt(double(q.dim(3))));
   return to_tensor(graph::anchor(anchor_for(mask, bias), q.dtype(), q.shape(), std::move(inputs),
                                  {o.causal || o.window > 0, o.kv_len.has_value(), o.q_start.has_value(), bits_of(s), o.window,
                                   o.soft_cap > 0 ? bits_of(o.soft_cap) : 0, mask, bias}));

@@ -89,7 +89,7 @@ Labelled contract(const Labelled& a, const Labelled& b, const std::vector<int>& 
   if (is_float(a.x.dtype())) return {by_matmul(a, b, c), labels};
   std::vector<int64_t> last;
   for (size_t i = 0; i < c.summed.size(); ++i) last.push_back(int64_t(labels.size() + i));
-  return {sum(multiplied(a, b, c), last), labels};
+  return {cast(sum(multiplied(a, b, c), last), a.x.dtype()), labels};
 }
 
 }  // namespace tenon::ops

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "base/check.h"
 #include "ops/rules.h"
 
@@ -12,20 +14,20 @@ Tensor minimum(const Tensor& a, const Tensor& b) { return binary("minimum", Scal
 Tensor maximum(const Tensor& a, const Tensor& b) { return binary("maximum", ScalarOp::max, a, b); }
 
 Tensor divide(const Tensor& a, const Tensor& b) {
-  if (!is_float(promote("divide", a, b))) fail_dtype("divide", {&a, &b}, "division needs floats; cast() to f32 first");
+  if (!is_float(promote("divide", a, b))) fail_dtype("divide", {&a, &b}, "division needs floats; cast() first");
   return binary("divide", ScalarOp::div, a, b);
 }
 
 namespace {
 
 Tensor signed_unary(const char* op, ScalarOp scalar, const Tensor& x) {
-  if (!is_float(x.dtype()) && x.dtype() != DType::i32)
+  if (!is_float(x.dtype()) && !is_signed_integer(x.dtype()))
     fail_dtype(op, {&x}, cat("needs a signed number, not ", to_string(x.dtype()), "; cast() it first"));
   return to_tensor(graph::map(scalar, x.dtype(), {node_of(x)}));
 }
 
 Tensor bits(const char* op, ScalarOp scalar, const Tensor& a, const Tensor& b) {
-  if (!is_integer(promote(op, a, b))) fail_dtype(op, {&a, &b}, "needs i32 or u32; cast() first");
+  if (!is_integer(promote(op, a, b))) fail_dtype(op, {&a, &b}, "needs integers; cast() first");
   return binary(op, scalar, a, b);
 }
 
@@ -63,8 +65,8 @@ Tensor bitwise_or(const Tensor& a, const Tensor& b) { return bits("bitwise_or", 
 Tensor bitwise_xor(const Tensor& a, const Tensor& b) { return bits("bitwise_xor", ScalarOp::bit_xor, a, b); }
 Tensor bitwise_invert(const Tensor& x) {
   if (x.dtype() == DType::bool_) return logical_not(x);
-  if (!is_integer(x.dtype())) fail_dtype("bitwise_invert", {&x}, "needs i32, u32 or bool; cast() first");
-  return bits("bitwise_invert", ScalarOp::bit_xor, x, literal(x, x.dtype() == DType::u32 ? 4294967295.0 : -1.0));
+  if (!is_integer(x.dtype())) fail_dtype("bitwise_invert", {&x}, "needs integers or bool; cast() first");
+  return bits("bitwise_invert", ScalarOp::bit_xor, x, all_ones(x));
 }
 Tensor bitwise_left_shift(const Tensor& a, const Tensor& b) {
   return bits("bitwise_left_shift", ScalarOp::shift_left, a, b);
@@ -86,7 +88,8 @@ Tensor cast(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   if (is_quantised(dtype)) fail_dtype("cast", {&x}, cat("cannot quantise to ", to_string(dtype), "; quantised tensors come from files"));
   if (is_quantised(x.dtype()) && !is_float(dtype))
-    fail_dtype("cast", {&x}, cat("a quantised tensor casts to f32, f16 or bf16, not ", to_string(dtype)));
+    fail_dtype("cast", {&x}, cat("a quantised tensor casts to a float, not ", to_string(dtype)));
+  require_lanes("cast", x.device(), dtype);
   if (is_quantised(x.dtype()) && x.rank() == 0) fail_shape("cast", {&x}, "a quantised tensor has a last axis");
   return to_tensor(graph::cast(node_of(x), dtype));
 }
@@ -96,38 +99,55 @@ Tensor operator-(const Tensor& a, const Tensor& b) { return subtract(a, b); }
 Tensor operator*(const Tensor& a, const Tensor& b) { return multiply(a, b); }
 Tensor operator/(const Tensor& a, const Tensor& b) { return divide(a, b); }
 Tensor operator-(const Tensor& x) { return negative(x); }
-Tensor operator+(const Tensor& a, double b) { return add(a, number(a, b)); }
-Tensor operator-(const Tensor& a, double b) { return subtract(a, number(a, b)); }
-Tensor operator*(const Tensor& a, double b) { return multiply(a, number(a, b)); }
-Tensor operator/(const Tensor& a, double b) { return divide(a, number(a, b)); }
-Tensor operator+(double a, const Tensor& b) { return add(number(b, a), b); }
-Tensor operator-(double a, const Tensor& b) { return subtract(number(b, a), b); }
-Tensor operator*(double a, const Tensor& b) { return multiply(number(b, a), b); }
-Tensor operator/(double a, const Tensor& b) { return divide(number(b, a), b); }
+Tensor operator+(const Tensor& a, Number b) { return add(a, number(a, b)); }
+Tensor operator-(const Tensor& a, Number b) { return subtract(a, number(a, b)); }
+Tensor operator*(const Tensor& a, Number b) { return multiply(a, number(a, b)); }
+Tensor operator/(const Tensor& a, Number b) { return divide(a, number(a, b)); }
+Tensor operator+(Number a, const Tensor& b) { return add(number(b, a), b); }
+Tensor operator-(Number a, const Tensor& b) { return subtract(number(b, a), b); }
+Tensor operator*(Number a, const Tensor& b) { return multiply(number(b, a), b); }
+Tensor operator/(Number a, const Tensor& b) { return divide(number(b, a), b); }
 
-Tensor full(Shape shape, double value, DType dtype, const Device& device) {
+Tensor full(Shape shape, Number value, DType dtype, const Device& device) {
   if (is_quantised(dtype)) throw Error(ErrorCode::dtype, cat("full: ", to_string(dtype), " tensors come from files"), {.op = "full"});
-  if (!fits_dtype(dtype, value)) throw Error(ErrorCode::invalid_argument, cat("full: ", value, " is no ", to_string(dtype)), {.op = "full"});
+  if (!fits_dtype(dtype, value)) throw Error(ErrorCode::invalid_argument, cat("full: ", text_of(value), " is no ", to_string(dtype)), {.op = "full"});
+  require_lanes("full", device, dtype);
   element_count(shape);
   return to_tensor(graph::constant(device.shared(), dtype, value, std::move(shape)));
 }
 Tensor zeros(Shape shape, DType dtype, const Device& device) { return full(std::move(shape), 0, dtype, device); }
 Tensor ones(Shape shape, DType dtype, const Device& device) { return full(std::move(shape), 1, dtype, device); }
 
-Tensor arange(double start, double stop, double step, DType dtype, const Device& device) {
-  if (step == 0 || !(step == step) || !(start == start) || !(stop == stop))
-    throw Error(ErrorCode::invalid_argument, cat("arange(", start, ", ", stop, ", ", step, "): step must be a number other than 0"), {.op = "arange"});
-  const double count = (stop - start) / step;
-  if (count > 9e15) throw Error(ErrorCode::invalid_argument, cat("arange: ", count, " elements"), {.op = "arange"});
-  int64_t n = count > 0 ? int64_t(count) : 0;
-  if (double(n) < count) ++n;
-  if (dtype != DType::i32 && dtype != DType::u32 && dtype != DType::f32)
-    throw Error(ErrorCode::dtype, cat("arange gives i32, u32 or f32, not ", to_string(dtype), "; cast() the result"), {.op = "arange"});
-  const DType index = dtype == DType::u32 ? DType::u32 : DType::i32;
-  Tensor i = to_tensor(graph::iota(device.shared(), index, {n}, 0));
-  if (dtype == DType::f32) i = cast(i, DType::f32);
-  if (step != 1) i = i * step;
-  return start != 0 ? i + start : i;
+namespace {
+
+// Steps from start until stop is reached or passed; 0 where the step leads away.
+int64_t steps_between(Number start, Number stop, Number step) {
+  if (start.is_integer() && stop.is_integer() && step.is_integer()) {
+    const int64_t s = step.whole();
+    if ((stop.whole() > start.whole()) != (s > 0) || stop.whole() == start.whole()) return 0;
+    const uint64_t span = s > 0 ? uint64_t(stop.whole()) - uint64_t(start.whole()) : uint64_t(start.whole()) - uint64_t(stop.whole());
+    const uint64_t size = s > 0 ? uint64_t(s) : uint64_t(0) - uint64_t(s), n = (span - 1) / size + 1;
+    return int64_t(std::min(n, uint64_t(INT64_MAX)));
+  }
+  const double count = std::ceil((stop.real() - start.real()) / step.real());
+  return count > 0 ? int64_t(std::min(count, 9e18)) : 0;
+}
+
+}  // namespace
+
+Tensor arange(Number start, Number stop, Number step, DType dtype, const Device& device) {
+  const auto described = [&] { return cat("arange(", text_of(start), ", ", text_of(stop), ", ", text_of(step), ")"); };
+  if (step.real() == 0 || std::isnan(step.real()) || std::isnan(start.real()) || std::isnan(stop.real()))
+    throw Error(ErrorCode::invalid_argument, cat(described(), ": step must be a number other than 0"), {.op = "arange"});
+  if (!is_integer(dtype) && dtype != DType::f32 && dtype != DType::f64)
+    throw Error(ErrorCode::dtype, cat("arange gives integers, f32 or f64, not ", to_string(dtype), "; cast() the result"), {.op = "arange"});
+  require_lanes("arange", device, dtype);
+  const int64_t n = steps_between(start, stop, step);
+  if (n > int64_t(9e15)) throw Error(ErrorCode::invalid_argument, cat(described(), ": ", n, " elements"), {.op = "arange"});
+  const DType index = is_wide(dtype) ? DType::i64 : dtype == DType::u32 || dtype == DType::u8 ? DType::u32 : DType::i32;
+  Tensor i = cast(to_tensor(graph::iota(device.shared(), index, {n}, 0)), dtype);
+  if (step.real() != 1) i = i * step;
+  return start.real() != 0 ? i + start : i;
 }
 
 const std::vector<OpInfo>& list_ops() {

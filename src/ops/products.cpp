@@ -41,7 +41,8 @@ void matmul_parameters(const Node& n, std::span<const OperandView> views, std::s
 
 // Broadcast, multiply, sum.
 NodeRef matmul_compose(const Node& n) {
-  const Tensor a = cast(input(n, 0), DType::f32), b = cast(input(n, 1), DType::f32);
+  const DType t = is_float(n.dtype) ? real_dtype(n.dtype) : n.dtype;
+  const Tensor a = cast(input(n, 0), t), b = cast(input(n, 1), t);
   const Tensor products = expand_dims(a, -1) * expand_dims(b, -3);  // [.., M, K, N]
   const Tensor s = to_tensor(graph::reduce(ReduceOp::sum, node_of(products), {products.rank() - 2}));
   return node_of(cast(s, n.dtype));
@@ -77,7 +78,7 @@ Tensor with_leading_axis(const Tensor& x, bool one_d, int64_t axis) { return one
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   const DType t = promote("matmul", a, b);
-  if (!is_float(t)) fail_dtype("matmul", {&a, &b}, "needs f32, f16 or bf16; cast() first");
+  if (t == DType::bool_) fail_dtype("matmul", {&a, &b}, "no arithmetic on bool; cast() first");
   if (a.rank() == 0 || b.rank() == 0) fail_shape("matmul", {&a, &b}, "0-d operands have no axis to sum over; multiply() instead");
   const bool row = a.rank() == 1, column = b.rank() == 1;
   const Tensor x = with_leading_axis(a, row, 0), y = with_leading_axis(b, column, 1);
@@ -106,7 +107,9 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (weight.rank() != 2 || x.rank() < 1 || x.dim(-1) != weight.dim(1))
     fail_shape("linear", {&x, &weight}, "x must be [.., K] and the weight [N, K]");
-  require_float("linear", x);
+  if (is_quantised(weight.dtype())) require_float("linear", x);
+  if (is_quantised(weight.dtype()) && x.dtype() == DType::f64)
+    fail_dtype("linear", {&x, &weight}, "a quantised weight takes f32, f16 or bf16; cast() one of them");
   if (bias.defined() && bias.shape() != Shape{weight.dim(0)}) fail_shape("linear", {&weight, &bias}, "the bias must be [N] for a weight [N, K]");
   Tensor y;
   if (is_quantised(weight.dtype())) {
@@ -115,9 +118,12 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     const Tensor rows = reshape(x, {element_count(Shape(out.begin(), out.end() - 1)), x.dim(-1)});
     y = reshape(to_tensor(graph::anchor(quant_matmul_anchor, x.dtype(), {rows.dim(0), weight.dim(0)}, {node_of(rows), node_of(weight)})), out);
   } else {
+    promote("linear", x, weight);  // its errors are ours
     y = matmul(x, transpose(weight));
   }
-  return bias.defined() ? y + cast(bias, y.dtype()) : y;
+  if (!bias.defined()) return y;
+  promote("linear", y, bias);  // its errors are ours; the result keeps the product's dtype
+  return y + cast(bias, y.dtype());
 }
 
 }  // namespace tenon

@@ -13,10 +13,17 @@ void require_number(const char* op, const Tensor& x) {
   if (x.dtype() == DType::bool_ || is_quantised(x.dtype())) fail_dtype(op, {&x}, "needs a number; cast() it first");
 }
 
+// Floats in real_dtype(), rounded once; u8 and i8 in u32 and i32, which the result keeps.
+Tensor accumulated(ReduceOp op, const Tensor& x, const std::vector<int64_t>& axes, bool keepdims) {
+  const DType t = x.dtype();
+  if (is_float(t)) return cast(reduce(op, cast(x, real_dtype(t)), axes, keepdims), t);
+  return reduce(op, t == DType::u8 ? cast(x, DType::u32) : t == DType::i8 ? cast(x, DType::i32) : x, axes, keepdims);
+}
+
 // x in the reverse order: the largest becomes the smallest, NaN stays, equal values stay equal.
 Tensor reversed(const Tensor& x) {
   if (is_float(x.dtype())) return negative(x);
-  return bitwise_xor(x, literal(x, 0) - literal(x, 1));  // all bits, so that no integer overflows
+  return bitwise_xor(x, all_ones(x));  // no integer overflows
 }
 
 // Whether any element is not 0: the maximum of 0 and 1, which is 0 for no elements.
@@ -65,14 +72,13 @@ Tensor reduce(ReduceOp op, const Tensor& x, const std::vector<int64_t>& axes, bo
 Tensor sum(const Tensor& x, std::vector<int64_t> axes, bool keepdims) {
   axes = normalise_axes("sum", x, std::move(axes));
   if (x.dtype() == DType::bool_ || is_quantised(x.dtype())) fail_dtype("sum", {&x}, "needs a number; cast() it first");
-  if (!is_float(x.dtype())) return reduce(ReduceOp::sum, x, axes, keepdims);
-  return cast(reduce(ReduceOp::sum, cast(x, DType::f32), axes, keepdims), x.dtype());
+  return accumulated(ReduceOp::sum, x, axes, keepdims);
 }
 
 Tensor mean(const Tensor& x, std::vector<int64_t> axes, bool keepdims) {
   require_float("mean", x);
   axes = normalise_axes("mean", x, std::move(axes));
-  const Tensor f = cast(x, DType::f32);
+  const Tensor f = cast(x, real_dtype(x.dtype()));
   return cast(reduce(ReduceOp::sum, f, axes, keepdims) / rule_number(f, double(count_over(x, axes))), x.dtype());
 }
 
@@ -93,8 +99,7 @@ Tensor min(const Tensor& x, std::vector<int64_t> axes, bool keepdims) {
 Tensor prod(const Tensor& x, std::vector<int64_t> axes, bool keepdims) {
   axes = normalise_axes("prod", x, std::move(axes));
   require_number("prod", x);
-  if (!is_float(x.dtype())) return reduce(ReduceOp::prod, x, axes, keepdims);
-  return cast(reduce(ReduceOp::prod, cast(x, DType::f32), axes, keepdims), x.dtype());
+  return accumulated(ReduceOp::prod, x, axes, keepdims);
 }
 
 Tensor any(const Tensor& x, std::vector<int64_t> axes, bool keepdims) { return any_of("any", x, false, std::move(axes), keepdims); }

@@ -1,7 +1,5 @@
 #include "ops/rules.h"
 
-#include <bit>
-
 #include "base/check.h"
 
 namespace tenon::ops {
@@ -19,7 +17,31 @@ ErrorContext context(const char* op, std::initializer_list<const Tensor*> inputs
           .device = (*inputs.begin())->device().name()};
 }
 
+// The narrowest that holds both; there is no i16 for u8 with i8.
+DType common_integer(DType x, DType y) {
+  if (is_wide(x) || is_wide(y)) return DType::i64;
+  if (x == DType::u32 || y == DType::u32) return is_signed_integer(x) || is_signed_integer(y) ? DType::i64 : DType::u32;
+  return DType::i32;
+}
+
+DType common(const char* op, const Tensor& a, const Tensor& b, DType t) {
+  if (is_wide(t) && !a.device().context()->backend().limits().wide_lanes)
+    throw Error(ErrorCode::unsupported,
+                cat(describe(op, {&a, &b}), ": their common dtype is ", to_string(t), ", which device ", a.device().name(),
+                    " does not have; cast() one to the other's dtype, or use another device with to(device)"),
+                context(op, {&a, &b}));
+  return t;
+}
+
 }  // namespace
+
+void require_lanes(const char* op, const Device& device, DType t) {
+  if (!is_wide(t) || device.context()->backend().limits().wide_lanes) return;
+  throw Error(ErrorCode::unsupported,
+              cat(op, ": device ", device.name(), " does not have ", to_string(t), "; use ", t == DType::f64 ? "f32" : "i32",
+                  ", or another device"),
+              {.op = op, .dtypes = to_string(t), .device = device.name()});
+}
 
 std::string describe(const char* op, std::initializer_list<const Tensor*> inputs) {
   return cat(op, "(", texts(inputs, true, true), ")");
@@ -38,7 +60,8 @@ DType promote(const char* op, const Tensor& a, const Tensor& b) {
   if (is_quantised(x) || is_quantised(y))
     fail_dtype(op, {&a, &b}, "quantised tensors take part in linear(), embedding() and cast() only; cast() it first");
   if (x == y) return x;
-  if (is_float(x) && is_float(y)) return DType::f32;
+  if (is_float(x) && is_float(y)) return common(op, a, b, is_wide(x) || is_wide(y) ? DType::f64 : DType::f32);
+  if (is_integer(x) && is_integer(y)) return common(op, a, b, common_integer(x, y));
   fail_dtype(op, {&a, &b}, cat("cannot mix ", to_string(x), " and ", to_string(y), "; cast() one of them"));
 }
 
@@ -66,30 +89,71 @@ NodeRef broadcast(const NodeRef& x, const Shape& shape) {
   return graph::expand(graph::reshape(x, padded), shape);
 }
 
-bool fits_dtype(DType t, double value) {
-  if (is_float(t)) return true;
-  const double low = t == DType::i32 ? -2147483648.0 : 0.0;
-  const double high = t == DType::i32 ? 2147483647.0 : t == DType::u32 ? 4294967295.0 : 1.0;
-  return value >= low && value <= high && value == double(int64_t(value));
+namespace {
+
+struct Range {
+  int64_t low, high;
+};
+Range range_of(DType t) {
+  switch (t) {
+    case DType::i8: return {INT8_MIN, INT8_MAX};
+    case DType::u8: return {0, UINT8_MAX};
+    case DType::i32: return {INT32_MIN, INT32_MAX};
+    case DType::u32: return {0, UINT32_MAX};
+    case DType::i64: return {INT64_MIN, INT64_MAX};
+    default: return {0, 1};
+  }
 }
 
-Tensor literal(const Tensor& x, double value) {
+}  // namespace
+
+bool fits_dtype(DType t, Number n) {
+  if (is_float(t)) return true;
+  const Range r = range_of(t);
+  const double v = n.real();
+  if (n.is_integer()) return n.whole() >= r.low && n.whole() <= r.high;
+  return v >= double(r.low) && v <= double(r.high) && v < 0x1p63 && v == double(int64_t(v));
+}
+
+std::string text_of(Number n) { return n.is_integer() ? cat(n.whole()) : cat(n.real()); }
+
+Tensor literal(const Tensor& x, Number value) {
   const DType t = x.dtype();
-  if (!fits_dtype(t, value)) fail_dtype("number", {&x}, cat(value, " is no ", to_string(t), "; cast() the tensor to f32 first"));
+  if (!fits_dtype(t, value)) fail_dtype("number", {&x}, cat(text_of(value), " is no ", to_string(t), "; cast() the tensor first"));
   return to_tensor(graph::constant(node_of(x)->device, t, value, {}));
 }
 
-Tensor number(const Tensor& x, double value) {
+Tensor all_ones(const Tensor& x) {
+  const DType t = x.dtype();
+  return literal(x, is_signed_integer(t) ? Number(-1) : Number(range_of(t).high));
+}
+
+namespace {
+
+// f16 and bf16 take it as an f32, rounded.
+NodeRef run_time(const Tensor& x, Number value) {
+  const DType t = real_dtype(x.dtype());
+  return graph::scalar(node_of(x)->device, t, graph::lane_bits(t, value));
+}
+
+}  // namespace
+
+Tensor number(const Tensor& x, Number n) {
+  const double value = n.real();
   const bool structure = value == 0 || value == 1 || value == -1 || value == 2 || value == 0.5;
-  if (structure || !is_float(x.dtype())) return literal(x, value);
-  const NodeRef s = graph::scalar(node_of(x)->device, DType::f32, std::bit_cast<uint32_t>(float(value)));
+  if (structure || !is_float(x.dtype())) return literal(x, n);
+  return to_tensor(graph::cast(run_time(x, n), x.dtype()));
+}
+
+Tensor rule_number(const Tensor& x, Number value) {
+  const NodeRef s = run_time(x, value);
+  s->fixed = true;
   return to_tensor(graph::cast(s, x.dtype()));
 }
 
-Tensor rule_number(const Tensor& x, double value) {
-  const NodeRef s = graph::scalar(node_of(x)->device, DType::f32, std::bit_cast<uint32_t>(float(value)));
-  s->fixed = true;
-  return to_tensor(graph::cast(s, x.dtype()));
+Tensor position_index(const Tensor& indices) {
+  if (indices.dtype() != DType::i64) return cast(indices, DType::i32);
+  return cast(minimum(maximum(indices, literal(indices, -1)), literal(indices, INT32_MAX)), DType::i32);
 }
 
 Tensor binary(const char* op, ScalarOp scalar, const Tensor& a, const Tensor& b) {
@@ -112,7 +176,7 @@ Tensor compare(const char* op, ScalarOp scalar, const Tensor& a, const Tensor& b
 }
 
 void require_float(const char* op, const Tensor& x) {
-  if (!is_float(x.dtype())) fail_dtype(op, {&x}, cat("needs f32, f16 or bf16, not ", to_string(x.dtype()), "; cast() it first"));
+  if (!is_float(x.dtype())) fail_dtype(op, {&x}, cat("needs a float, not ", to_string(x.dtype()), "; cast() it first"));
 }
 
 }  // namespace tenon::ops

@@ -14,30 +14,38 @@ std::string describe(const char* op, std::initializer_list<const Tensor*> inputs
 [[noreturn]] void fail_shape(const char* op, std::initializer_list<const Tensor*> inputs, const std::string& why);
 [[noreturn]] void fail_dtype(const char* op, std::initializer_list<const Tensor*> inputs, const std::string& why);
 
-// The common dtype; throws Error(dtype) naming both when they do not mix.
+// The common dtype; throws Error(dtype) naming both when they do not mix, Error(unsupported) when the device has not it.
 DType promote(const char* op, const Tensor& a, const Tensor& b);
 Shape broadcast_shapes(const char* op, const Tensor& a, const Tensor& b);
 NodeRef broadcast(const NodeRef& x, const Shape& shape);  // x's shape must fit
 
 // A number of C++ code as a tensor like `x` (its dtype, 0-d): 0, 1, -1, 2 and 0.5 are structure, others run-time.
-Tensor number(const Tensor& x, double value);
+Tensor number(const Tensor& x, Number value);
 // Whether a number is a value of the dtype (floats take all, rounded).
-bool fits_dtype(DType dtype, double value);
+bool fits_dtype(DType dtype, Number value);
 // A number that an op's rule needs and that is no structure (a size, an epsilon): run-time, one place for equal ones.
-Tensor rule_number(const Tensor& x, double value);
+Tensor rule_number(const Tensor& x, Number value);
 // A literal of an op's own rule: always structure.
-Tensor literal(const Tensor& x, double value);
+Tensor literal(const Tensor& x, Number value);
+std::string text_of(Number value);
+Tensor all_ones(const Tensor& x);  // every bit of an integer dtype
 
 Tensor binary(const char* op, ScalarOp scalar, const Tensor& a, const Tensor& b);
 Tensor unary(const char* op, ScalarOp scalar, const Tensor& x);
 Tensor compare(const char* op, ScalarOp scalar, const Tensor& a, const Tensor& b);
 
 void require_float(const char* op, const Tensor& x);
-// Computes in f32 and rounds once to x's dtype.
+// Throws Error(unsupported) when the device has no lanes for the dtype.
+void require_lanes(const char* op, const Device& device, DType dtype);
+// What floats are computed in: f64 in itself, the others in f32.
+constexpr DType real_dtype(DType t) { return t == DType::f64 ? DType::f64 : DType::f32; }
+// Computes in real_dtype() and rounds once to x's dtype.
 template <class F>
-Tensor in_f32(const char* op, const Tensor& x, F&& f) {
+Tensor in_real(const char* op, const Tensor& x, F&& f) {
   require_float(op, x);
-  return cast(f(cast(x, DType::f32)), x.dtype());
+  return cast(f(cast(x, real_dtype(x.dtype()))), x.dtype());
 }
+// Integers as i32 for a comparison with positions below 2^31 - 1; what does not fit becomes -1 or the largest.
+Tensor position_index(const Tensor& indices);
 
 }  // namespace tenon::ops

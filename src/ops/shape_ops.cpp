@@ -112,7 +112,7 @@ Tensor concat(const std::vector<Tensor>& parts, int64_t axis) {
   if (first.rank() == 0) fail_shape("concat", {&first}, "a 0-d tensor has no axis; expand_dims() it first");
   const int a = normalise_axis("concat", axis, first.rank());
   DType t = first.dtype();
-  for (const Tensor& p : parts) t = promote("concat", first, p) == t ? t : DType::f32;
+  for (const Tensor& p : parts) t = promote("concat", to_tensor(graph::constant(node_of(p)->device, t, 0, {})), p);
   std::vector<NodeRef> nodes;
   for (const Tensor& p : parts) {
     bool ok = p.rank() == first.rank();
@@ -124,7 +124,7 @@ Tensor concat(const std::vector<Tensor>& parts, int64_t axis) {
 }
 
 Tensor take(const Tensor& x, const Tensor& indices, int64_t axis) {
-  if (!is_integer(indices.dtype())) fail_dtype("take", {&x, &indices}, "indices must be i32 or u32");
+  if (!is_integer(indices.dtype())) fail_dtype("take", {&x, &indices}, "indices must be integers");
   const int a = normalise_axis("take", axis, x.rank());
   if (is_quantised(x.dtype()) && (a != 0 || x.rank() < 2)) fail_shape("take", {&x, &indices}, "of a quantised tensor only whole rows can be taken (axis 0)");
   return to_tensor(graph::gather(node_of(x), node_of(indices), a));
@@ -132,7 +132,7 @@ Tensor take(const Tensor& x, const Tensor& indices, int64_t axis) {
 
 Tensor embedding(const Tensor& table, const Tensor& ids) {
   if (table.rank() != 2) fail_shape("embedding", {&table, &ids}, "the table must be [V, C]");
-  if (!is_integer(ids.dtype())) fail_dtype("embedding", {&table, &ids}, "ids must be i32 or u32");
+  if (!is_integer(ids.dtype())) fail_dtype("embedding", {&table, &ids}, "ids must be integers");
   return take(table, ids, 0);
 }
 

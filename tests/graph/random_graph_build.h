@@ -34,6 +34,10 @@ inline Tensor leaf_tensor(const Step& s, const Device& device) {
       case DType::bf16: put(bf16_from_f32(f)); break;
       case DType::i32: put(int32_t(dice.between(-9, 9))); break;
       case DType::u32: put(uint32_t(dice.between(0, 40))); break;
+      case DType::u8: put(uint8_t(dice.below(256))); break;
+      case DType::i8: put(int8_t(dice.between(-128, 127))); break;
+      case DType::i64: put(special && dice.below(9) == 0 ? int64_t(dice.word()) : dice.between(-9, 9)); break;
+      case DType::f64: put(std::isfinite(f) ? double(f) + dice.real(0, 1e-9) : double(f)); break;
       default: put(uint8_t(dice.below(2)));
     }
   }
@@ -77,7 +81,11 @@ inline const std::map<std::string, Maker>& makers() {
       MAKE(arange, arange(double(s.p[0]), double(s.p[0] + s.shape[0] * s.p[1]), double(s.p[1]), s.dtype, d)),
       MAKE(random_bits, random_bits(s.shape, uint64_t(s.p[0]), 3, d)),
       UNARY(negative), UNARY(abs), UNARY(square), UNARY(tanh), UNARY(erf), UNARY(sigmoid), UNARY(relu), UNARY(silu),
-      UNARY(gelu), UNARY(gelu_tanh), UNARY(logical_not), UNARY(transpose),
+      UNARY(gelu), UNARY(gelu_tanh), UNARY(logical_not), UNARY(transpose), UNARY(floor), UNARY(ceil), UNARY(trunc), UNARY(round),
+      UNARY(sin), UNARY(cos), UNARY(tan), UNARY(expm1), UNARY(bitwise_invert), UNARY(sign), UNARY(isnan), UNARY(isfinite),
+      MAKE(exp2, exp2(tanh(t[0]))), MAKE(log1p, log1p(abs(t[0]))), MAKE(log2, log2(abs(t[0]) + 0.5)), MAKE(log10, log10(abs(t[0]) + 0.5)),
+      MAKE(erfinv, erfinv(tanh(t[0]) * 0.75)), MAKE(lgamma, lgamma(abs(t[0]) + 0.5)), MAKE(atan2, atan2(t[0], abs(t[1]) + 0.5)),
+      MAKE(pow, pow(abs(t[0]) + 0.5, tanh(t[1]))), MAKE(fma, fma(t[0], t[1], t[0])), BINARY(floor_divide), BINARY(remainder),
       MAKE(exp, exp(tanh(t[0]) + t[0] * 0.25)), MAKE(log, log(abs(t[0]) + 0.5)), MAKE(sqrt, sqrt(abs(t[0]))),
       MAKE(rsqrt, rsqrt(abs(t[0]) + 0.5)), MAKE(scale, t[0] * (double(s.p[0]) * 0.1) + 0.3), MAKE(raw_exp, exp(t[0])),
       MAKE(raw_log, log(t[0])),
@@ -113,7 +121,7 @@ inline const std::map<std::string, Maker>& makers() {
                       s.p[0] ? RopePairing::half : RopePairing::interleaved)),
       MAKE(matmul, matmul(t[0], plain_leaf(t[0].dtype(), {t[0].dim(-1), s.p[0]}, 10, d))),
       MAKE(gram, matmul(t[0], transpose(t[0]))),
-      MAKE(linear, linear(t[0], plain_leaf(t[0].dtype(), {s.p[0], t[0].dim(-1)}, 11, d), plain_leaf(DType::f32, {s.p[0]}, 12, d))),
+      MAKE(linear, linear(t[0], plain_leaf(t[0].dtype(), {s.p[0], t[0].dim(-1)}, 11, d), plain_leaf(is_float(t[0].dtype()) ? DType::f32 : t[0].dtype(), {s.p[0]}, 12, d))),
       MAKE(attention, attention(t[0], t[0], t[0], {.causal = s.p[0] != 0, .scale = {}, .kv_len = {}, .q_start = {}})),
   };
 #undef UNARY
@@ -161,6 +169,7 @@ class Generator {
   Graph run() {
     large_ = dice_.chance(20);
     special_ = dice_.chance(20);
+    wide_ = dice_.chance(50);
     empty_ = dice_.chance(8);
     add_leaf(some_dtype(), some_shape());
     const int64_t want = dice_.between(5, 25);
@@ -176,9 +185,12 @@ class Generator {
   static constexpr int64_t most_elements = 20000;
   static constexpr int64_t most_pairs = 4000000;  // of elements that the compositions of sort and scatter compare
 
+  // Half of the graphs run on devices without 8-byte lanes too.
+  DType allowed(DType t) { return wide_ || !is_wide(t) ? t : t == DType::f64 ? DType::f32 : DType::i32; }
   DType some_dtype() {
-    static const DType pick[] = {DType::f32, DType::f32, DType::f32, DType::f16, DType::bf16, DType::i32, DType::u32, DType::bool_};
-    return pick[dice_.below(8)];
+    static const DType pick[] = {DType::f32, DType::f32, DType::f32, DType::f32, DType::f16, DType::bf16, DType::f64,
+                                 DType::i32, DType::u32, DType::u8, DType::i8, DType::i64, DType::bool_};
+    return allowed(pick[dice_.below(13)]);
   }
   Shape some_shape() {
     static const int64_t big[] = {1023, 1025, 2049, 1000};
@@ -272,29 +284,41 @@ class Generator {
     }
   }
 
+  DType range_dtype() {
+    static const DType pick[] = {DType::f32, DType::i32, DType::f64, DType::i64, DType::u8};
+    return allowed(pick[dice_.below(5)]);
+  }
+  DType index_dtype() {
+    static const DType pick[] = {DType::i32, DType::i32, DType::u32, DType::i8, DType::u8, DType::i64};
+    return allowed(pick[dice_.below(6)]);
+  }
   void add_source() {
     switch (dice_.below(4)) {
       case 0: add("full", {}, {dice_.between(0, 8)}, some_dtype(), some_shape()); break;
-      case 1: add("arange", {}, {dice_.between(0, 3), dice_.between(1, 3)}, dice_.chance(50) ? DType::f32 : DType::i32, {dice_.between(1, 40)}); break;
+      case 1: add("arange", {}, {dice_.between(0, 3), dice_.between(1, 3)}, range_dtype(), {dice_.between(1, 40)}); break;
       case 2: add("random_bits", {}, {dice_.below(1000)}, DType::u32, some_shape()); break;
       default: add_leaf(some_dtype(), some_shape());
     }
   }
   void add_unary() {
     static const char* const names[] = {"negative", "abs", "square", "tanh", "erf", "sigmoid", "relu", "silu", "gelu", "gelu_tanh",
-                                        "exp", "log", "sqrt", "rsqrt", "scale", "scale", "raw_exp", "raw_log"};
+                                        "exp", "log", "sqrt", "rsqrt", "scale", "scale", "raw_exp", "raw_log", "floor", "ceil", "trunc", "round",
+                                        "sin", "cos", "tan", "expm1", "exp2", "log1p", "log2", "log10", "erfinv", "lgamma", "sign",
+                                        "isnan", "isfinite"};
     if (const int x = some_float(); x >= 0) add(one_of(names), {x}, {dice_.between(-9, 9)});
   }
   void add_binary() {
     const int x = some([](const Tensor& t) { return t.dtype() != DType::bool_; });
     if (x < 0) return;
     const DType t = tensors_[size_t(x)].dtype();
-    static const char* const floats[] = {"add", "subtract", "multiply", "minimum", "maximum", "divide", "raw_divide", "add"};
+    static const char* const floats[] = {"add", "subtract", "multiply", "minimum", "maximum", "divide", "raw_divide", "add",
+                                         "floor_divide", "remainder", "atan2", "pow", "fma"};
     static const char* const integers[] = {"add", "subtract", "multiply", "minimum", "maximum", "bitwise_and", "bitwise_or",
-                                           "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"};
+                                           "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "floor_divide", "remainder", "bitwise_invert"};
     const int y = dice_.chance(10) ? x : partner(x, t);
     if (y < 0) return;
     const std::string op = is_float(t) ? one_of(floats) : one_of(integers);
+    if (op == "bitwise_invert") return void(add(op, {x}));
     dice_.chance(50) ? add(op, {x, y}) : add(op, {y, x});
   }
   void add_logic() {
@@ -396,14 +420,14 @@ class Generator {
       case 8: {
         other[size_t(axis)] = dice_.between(0, 6);
         if (dice_.chance(40)) other[size_t(dice_.below(t.rank()))] = 1;
-        if (const int i = same(dice_.chance(70) ? DType::i32 : DType::u32, other); i >= 0) add("take_along_axis", {x, i}, {axis});
+        if (const int i = same(index_dtype(), other); i >= 0) add("take_along_axis", {x, i}, {axis});
         break;
       }
       case 0: add_concat(x, axis); break;
       case 1: {
         Shape rows;
         for (int64_t r = dice_.between(0, 2); r > 0; --r) rows.push_back(dice_.between(1, 5));
-        if (const int i = add_leaf(dice_.chance(50) ? DType::i32 : DType::u32, rows); i >= 0) add("take", {x, i}, {axis});
+        if (const int i = add_leaf(index_dtype(), rows); i >= 0) add("take", {x, i}, {axis});
         break;
       }
       case 2: {
@@ -474,11 +498,11 @@ class Generator {
         if (dice_.chance(75)) return void(add(one_of(last_axis), {x}));
         Shape rows = t.shape();
         rows.pop_back();
-        if (const int i = same(DType::i32, rows); i >= 0) add("cross_entropy", {x, i}, {dice_.below(16)});
+        if (const int i = same(index_dtype(), rows); i >= 0) add("cross_entropy", {x, i}, {dice_.below(16)});
     }
   }
   void add_heads() {
-    const DType t = dice_.chance(70) ? DType::f32 : DType::f16;
+    const DType t = dice_.chance(60) ? DType::f32 : dice_.chance(70) ? DType::f16 : allowed(DType::f64);
     int x = add_leaf(t, {dice_.between(1, 2), dice_.between(1, 9), dice_.between(1, 3), 2 * dice_.between(1, 20)});
     if (x >= 0 && dice_.chance(60)) x = add("permute", {x}, {0, 2, 1, 3});
     if (x >= 0 && dice_.chance(60)) x = add("rope", {x}, {dice_.below(2)});
@@ -486,7 +510,8 @@ class Generator {
   }
   void add_product() {
     if (dice_.chance(20)) return add_heads();
-    const int x = some([](const Tensor& t) { return is_float(t.dtype()) && t.rank() >= 1; });
+    const bool any_number = dice_.chance(20);
+    const int x = some([&](const Tensor& t) { return (is_float(t.dtype()) || (any_number && is_integer(t.dtype()))) && t.rank() >= 1; });
     if (x < 0) return;
     const Tensor& t = tensors_[size_t(x)];
     int y = -1;
@@ -505,7 +530,7 @@ class Generator {
   Graph g_;
   std::vector<Tensor> tensors_;
   std::vector<int> used_;  // how often each step is an input
-  bool large_ = false, special_ = false, empty_ = false;
+  bool large_ = false, special_ = false, empty_ = false, wide_ = false;
 };
 
 inline Graph random_graph(uint64_t seed) { return Generator(seed).run(); }

@@ -49,15 +49,18 @@ std::vector<Bytes> step_by_step(const Graph& g, const Device& d) {
   return read_roots(g, built);
 }
 
-float value(DType t, const Bytes& bytes, int64_t i) {
-  uint32_t word = 0;
+double value(DType t, const Bytes& bytes, int64_t i) {
+  uint64_t word = 0;
   std::memcpy(&word, bytes.data() + i * block_bytes(t), size_t(block_bytes(t)));
   switch (t) {
-    case DType::f32: return std::bit_cast<float>(word);
-    case DType::f16: return f32_from_f16(uint16_t(word));
-    case DType::bf16: return f32_from_bf16(uint16_t(word));
-    case DType::i32: return float(int32_t(word));
-    default: return float(word);
+    case DType::f64: return std::bit_cast<double>(word);
+    case DType::i64: return double(int64_t(word));
+    case DType::i8: return double(int8_t(word));
+    case DType::f32: return double(std::bit_cast<float>(uint32_t(word)));
+    case DType::f16: return double(f32_from_f16(uint16_t(word)));
+    case DType::bf16: return double(f32_from_bf16(uint16_t(word)));
+    case DType::i32: return double(int32_t(word));
+    default: return double(word);
   }
 }
 
@@ -69,7 +72,7 @@ std::string bit_difference(const Graph& g, const std::vector<Bytes>& a, const st
     const int64_t size = block_bytes(s.dtype);
     for (int64_t i = 0; i < int64_t(a[r].size()) / size; ++i) {
       if (std::memcmp(a[r].data() + i * size, b[r].data() + i * size, size_t(size)) == 0) continue;
-      const float x = value(s.dtype, a[r], i), y = value(s.dtype, b[r], i);
+      const double x = value(s.dtype, a[r], i), y = value(s.dtype, b[r], i);
       if (is_float(s.dtype) && std::isnan(x) && std::isnan(y)) continue;
       return cat("root t", g.roots[r], " element ", i, ": ", x, " and ", y);
     }
@@ -92,7 +95,15 @@ bool is_exact(const std::string& op) {
                            "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "divide", "raw_divide", "where", "cast",
                            "reshape", "permute", "expand_dims", "squeeze", "broadcast_to", "flip", "slice", "concat", "take",
                            "dynamic_slice", "update", "max", "argmax", "min", "argmin", "any", "roll", "pad", "repeat", "tril", "take_along_axis", "cummax",
-                           "sort", "argsort", "index_set", "index_max", "scatter_set", "scatter_max"})
+                           "sort", "argsort", "index_set", "index_max", "scatter_set", "scatter_max",
+                           "floor", "ceil", "trunc", "round", "bitwise_invert", "sign", "isnan", "isfinite", "floor_divide", "remainder", "fma"})
+    if (op == name) return true;
+  return false;
+}
+
+// Ops that turn a small difference of a float into a large one.
+bool jumps_inside(const std::string& op) {
+  for (const char* name : {"raw_divide", "raw_log", "raw_exp", "floor", "ceil", "trunc", "round", "floor_divide", "remainder", "sign", "tan", "expm1"})
     if (op == name) return true;
   return false;
 }
@@ -112,15 +123,16 @@ std::vector<Spread> spreads(const Graph& g, const std::vector<Tensor>& host) {
       // What jumps (a comparison, an index, an integer) turns a rounding difference into another value.
       const bool by_index = s.op.starts_with("take") || s.op.starts_with("index_") || s.op.starts_with("scatter_");
       const bool jumps = !is_float(s.dtype) || by_index;
-      if (in.tolerance > 0 && (jumps || s.op == "raw_divide" || s.op == "raw_log" || s.op == "raw_exp")) out.comparable = false;
+      if (in.tolerance > 0 && (jumps || jumps_inside(s.op))) out.comparable = false;
     }
-    const double unit = s.dtype == DType::bf16 ? 2e-2 : s.dtype == DType::f16 ? 3e-3 : 1e-4;
-    const bool integer_sum = (s.op.ends_with("sum") || s.op.ends_with("_add")) && !is_float(s.dtype);
+    const double unit = s.dtype == DType::bf16 ? 2e-2 : s.dtype == DType::f16 ? 3e-3 : s.dtype == DType::f64 ? 1e-12 : 1e-4;
+    const bool product = s.op == "prod" || s.op == "matmul" || s.op == "linear" || s.op == "gram";
+    const bool integer_sum = (product || s.op.ends_with("sum") || s.op.ends_with("_add")) && !is_float(s.dtype);
     if (!is_exact(s.op) && !integer_sum) out.tolerance = std::max(out.tolerance, unit);
     else if (out.tolerance > 0) out.tolerance = std::max(out.tolerance, unit);
     const Bytes bytes = host[i].to_bytes();
     for (int64_t k = 0; k < host[i].size(); ++k) {
-      const double v = std::abs(double(value(s.dtype, bytes, k)));
+      const double v = std::abs(value(s.dtype, bytes, k));
       if (!std::isfinite(v)) out.comparable = out.comparable && out.tolerance == 0;
       else out.largest = std::max(out.largest, v);
     }
@@ -147,8 +159,16 @@ std::string host_difference(const Graph& g, const std::vector<Bytes>& cpu) {
   return {};
 }
 
+bool needs_wide_lanes(const Graph& g) {
+  const std::vector<bool> need = needed(g);
+  for (size_t i = 0; i < g.steps.size(); ++i)
+    if (need[i] && is_wide(g.steps[i].dtype)) return true;
+  return false;
+}
+
 std::string limits_difference(const Graph& g) {
   for (const auto& [name, most] : {std::pair<const char*, int>{"null:webgpu", 8}, {"null:tiny", 4}}) {
+    if (needs_wide_lanes(g)) break;  // these devices have none
     const std::vector<Tensor> t = build(g, Device::open(name));
     std::vector<graph::NodeRef> roots;
     for (int r : g.roots)

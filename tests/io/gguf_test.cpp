@@ -227,8 +227,8 @@ TEST(Gguf, KnownTypesOpenAndUnsupportedOnesSaySo) {
       {3, "q4_1", 8 * (4 + 16), true}, {6, "q5_0", 8 * (2 + 4 + 16), false}, {7, "q5_1", 8 * (4 + 4 + 16), false},
       {8, "q8_0", 8 * (2 + 32), true}, {10, "q2_K", 16 + 64 + 4, false}, {11, "q3_K", 32 + 64 + 12 + 2, false},
       {12, "q4_K", 4 + 12 + 128, false}, {13, "q5_K", 4 + 12 + 32 + 128, false}, {14, "q6_K", 128 + 64 + 16 + 2, false},
-      {20, "iq4_nl", 8 * (2 + 16), false}, {23, "iq4_xs", 2 + 2 + 4 + 128, false}, {24, "i8", 256, false},
-      {26, "i32", 1024, true},       {28, "f64", 2048, false},    {30, "bf16", 512, true},
+      {20, "iq4_nl", 8 * (2 + 16), false}, {23, "iq4_xs", 2 + 2 + 4 + 128, false}, {24, "i8", 256, true},
+      {26, "i32", 1024, true},       {28, "f64", 2048, true},    {30, "bf16", 512, true},
       {39, "mxfp4", 8 * (1 + 16), false}};
   for (const Row& r : rows) {
     GgufWriter w;
@@ -247,7 +247,7 @@ TEST(Gguf, KnownTypesOpenAndUnsupportedOnesSaySo) {
     Error e = error_of([&] { g.find("blk.0.ffn_down.weight"); });
     EXPECT_EQ(e.code(), ErrorCode::unsupported);
     EXPECT_EQ(e.context().tensor, "blk.0.ffn_down.weight");
-    for (const char* part : {r.name, "\"blk.0.ffn_down.weight\"", "f32, f16, q4_0, q4_1, q8_0, i32, bf16"})
+    for (const char* part : {r.name, "\"blk.0.ffn_down.weight\"", "f32, f16, q4_0, q4_1, q8_0, i8, i32, i64, f64, bf16"})
       expect_contains(e, part);
   }
   for (uint32_t id : {43u, 255u, 0xffffffffu}) expect_rejected(with_directory({256}, id, 0, 4096), "unknown type");

@@ -29,7 +29,7 @@ uint32_t reduced(const LoopTable& table, ReduceOp op, Lane lane, const std::vect
   table.begin(op, lane, r);
   const int64_t n = int64_t(x.size());
   for (int64_t at = 0; at < n; at += block) table.reduce(op, lane, r, x.data() + at, std::min(block, n - at), at);
-  return table.end(op, lane, r);
+  return uint32_t(table.end(op, lane, r));
 }
 
 // The order of loops.cpu.h, element by element.

@@ -24,7 +24,7 @@ class AttentionOp : public ::testing::TestWithParam<const char*> {
     return cast(bitwise_right_shift(random_bits(std::move(s), seed, 0, d), full({}, 8, DType::u32, d)), DType::f32) * 0x1p-23 - 1;
   }
   static std::string check(const Tensor& got, Shape shape, std::vector<double> want, double within = 0) {
-    return difference({got.dtype(), std::move(shape), std::move(want)}, read(got), {.absolute = within});
+    return difference({got.dtype(), std::move(shape), {want.begin(), want.end()}}, read(got), {.absolute = within});
   }
   static std::string same(const Tensor& got, const Tensor& want, double within) {
     return difference(read(want), read(got), {.absolute = within});

@@ -24,10 +24,17 @@ using Shapes = std::vector<Shape>;
 
 // ------------------------------------------------------------------------------------------ the table's vocabulary
 
-const Types floats{DType::f32, DType::f16, DType::bf16}, integers{DType::i32, DType::u32}, just_f32{DType::f32},
-    just_i32{DType::i32}, just_u32{DType::u32}, just_bool{DType::bool_}, range_types{DType::i32, DType::u32, DType::f32},
-    signed_range_types{DType::i32, DType::f32}, number_types{DType::f32, DType::f16, DType::bf16, DType::i32, DType::u32},
-    all_types{DType::f32, DType::f16, DType::bf16, DType::i32, DType::u32, DType::bool_};
+const Types floats{DType::f32, DType::f16, DType::bf16, DType::f64}, just_f32{DType::f32}, just_f64{DType::f64},
+    f32_and_f64{DType::f32, DType::f64}, just_i64{DType::i64},
+    integers{DType::i32, DType::u32, DType::u8, DType::i8, DType::i64}, signed_integers{DType::i32, DType::i8, DType::i64},
+    bytes{DType::u8, DType::i8}, just_u32{DType::u32}, just_bool{DType::bool_},
+    range_types{DType::i32, DType::u32, DType::f32, DType::f64, DType::i64},
+    signed_range_types{DType::i32, DType::f32, DType::f64, DType::i64};
+Types joined(Types a, const Types& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+const Types number_types = joined(floats, integers), all_types = joined(number_types, just_bool);
 
 std::vector<Shapes> lists(std::vector<Shapes> all) { return all; }
 const std::vector<Shapes> alone{{{3, 5, 7}}, {{1025}}, {{}}, {{0}}, {{2, 0, 3}}};
@@ -58,7 +65,8 @@ struct Within {
   double relative = 0, absolute = 0;
   bool zero_sign = false;
   Tolerance of(DType t, double factor = 1) const {
-    return {relative * factor, absolute * factor, int64_t(factor) * (t == DType::f32 ? f32_ulp : half_ulp), true, zero_sign};
+    if (t == DType::f64) factor *= 0x1p-29;  // an ulp of f64 in those of f32
+    return {relative * factor, absolute * factor, std::max<int64_t>(1, int64_t(factor)) * (t == DType::f32 || t == DType::f64 ? f32_ulp : half_ulp), true, zero_sign};
   }
 };
 const Within exact{.zero_sign = true}, value{};
@@ -138,15 +146,15 @@ uint32_t philox_word(uint64_t i, uint64_t seed, uint32_t stream) {
   return philox({uint32_t(i / 4), uint32_t(i / 4 >> 32), stream, 0}, {uint32_t(seed), uint32_t(seed >> 32)})[i % 4];
 }
 Values random_words(const Shape& shape, uint64_t seed, uint32_t stream) {
-  return build(DType::u32, shape, [&](const Index& i) { return double(philox_word(uint64_t(flat(shape, i)), seed, stream)); });
+  return build(DType::u32, shape, [&](const Index& i) { return Real(philox_word(uint64_t(flat(shape, i)), seed, stream)); });
 }
 // Gumbel-max over each row, the noise of element (n, v) from word n * V + v.
 Values gumbel_choice(const Values& logits, double temperature, uint64_t seed, uint32_t position) {
   uint64_t i = 0;
   return fold(DType::i32, logits, {-1}, false, [&](const Row& r) {
     Row noisy;
-    for (double l : r) {
-      const double u = (double(philox_word(i++, seed, position) >> 9) + 0.5) * 0x1p-23;
+    for (Real l : r) {
+      const Real u = (Real(philox_word(i++, seed, position) >> 9) + 0.5) * 0x1p-23;
       noisy.push_back(l / temperature - std::log(-std::log(u)));
     }
     return arg_largest(noisy);
@@ -193,23 +201,46 @@ class Source {
   uint64_t state_;
 };
 
-double fill_value(const Fill& f, DType t, Source& s) {
-  static const double odd_floats[] = {nan, inf, -inf, 0.0, -0.0, 1e-40, -1e-45, 3.4e38, -3.4e38, 65504, 5.97e-8, 1, -1, 88.5, -103, 2147483648.0, -4294967296.0, 0.5};
-  static const double odd_i32[] = {-2147483648.0, 2147483647.0, 0, -1, 1, 31, 32, 33, -32, 65536};
-  static const double odd_u32[] = {4294967295.0, 2147483648.0, 0, 1, 31, 32, 33, 65536};
+template <size_t n>
+Real any_of(const Real (&values)[n], Source& s) {
+  return values[s.word() % n];
+}
+std::optional<Real> odd_wide_value(DType t, Source& s) {
+  static const Real odd_f64[] = {1e-310, -5e-324, 1.7e308, -1.7e308, 9007199254740993.0L, 9007199254740992.0, 1e300, -1e-300, 9223372036854775808.0L, -9223372036854775808.0L, 709.5, 1e10, 18446744073709551616.0L, 0.1};
+  static const Real odd_i64[] = {Real(INT64_MIN), Real(INT64_MAX), 0, -1, 1, 31, 32, 63, 64, 65, -64, 9007199254740993.0L, 4294967296.0, -2147483649.0};
+  static const Real odd_i8[] = {-128, 127, 0, -1, 1, 7, 8, 9, -8, 64};
+  static const Real odd_u8[] = {255, 128, 0, 1, 7, 8, 9, 127};
+  switch (t) {
+    case DType::f64: return s.word() % 2 ? std::optional(any_of(odd_f64, s)) : std::nullopt;
+    case DType::i64: return any_of(odd_i64, s);
+    case DType::i8: return any_of(odd_i8, s);
+    case DType::u8: return any_of(odd_u8, s);
+    default: return {};
+  }
+}
+
+Real fill_value(const Fill& f, DType t, Source& s) {
+  static const Real odd_floats[] = {nan, inf, -inf, 0.0, -0.0, 1e-40, -1e-45, 3.4e38, -3.4e38, 65504, 5.97e-8, 1, -1, 88.5, -103, 2147483648.0, -4294967296.0, 0.5};
+  static const Real odd_i32[] = {-2147483648.0, 2147483647.0, 0, -1, 1, 31, 32, 33, -32, 65536};
+  static const Real odd_u32[] = {4294967295.0, 2147483648.0, 0, 1, 31, 32, 33, 65536};
   if (f.kind == Fill::Kind::few_ones) return double(s.word() % 50 == 0);
   if (t == DType::bool_) return double(s.word() >> 31);
-  if (f.kind == Fill::Kind::indices) return double(s.between(f.low, f.high));
+  if (f.kind == Fill::Kind::indices) return Real(s.between(f.low, f.high));
   const bool odd = f.kind == Fill::Kind::special && s.word() % 3 == 0;
+  if (odd)
+    if (const std::optional<Real> v = odd_wide_value(t, s)) return *v;
+  if (t == DType::i8 || t == DType::i64) return Real(s.between(-9, 9));
+  if (t == DType::u8) return Real(s.between(0, 40));
   if (t == DType::i32) return odd ? odd_i32[s.word() % 10] : double(s.between(-9, 9));
   if (t == DType::u32) return odd ? odd_u32[s.word() % 8] : double(s.between(0, 40));
   if (odd) return odd_floats[s.word() % 18];
+  const Real fine = t == DType::f64 ? Real(s.word()) * 0x1p-66L : 0;  // bits that an f32 does not have
   switch (f.kind) {
-    case Fill::Kind::wide: return s.real(-20, 20);
-    case Fill::Kind::positive: return s.real(1e-3, 30);
+    case Fill::Kind::wide: return s.real(-20, 20) + fine;
+    case Fill::Kind::positive: return s.real(1e-3, 30) + fine;
     case Fill::Kind::probabilities: return s.word() % 9 == 0 ? double(s.word() % 2) : s.real(0, 1);
     case Fill::Kind::near_one: return (s.word() % 2 ? -1 : 1) * s.real(0.96, 1.04);
-    default: return s.real(-2, 2);
+    default: return s.real(-2, 2) + fine;
   }
 }
 

@@ -32,7 +32,7 @@ const std::vector<Bad>& bad_calls() {
   static const std::vector<Bad> table = {
       // dtypes
       {"float with integer", C::dtype, [](auto& d) { return f({2}, d) + i({2}, d); }, {"add", "f32[2]", "i32[2]", "cast"}},
-      {"signed with unsigned", C::dtype, [](auto& d) { return i({2}, d) * u({2}, d); }, {"multiply", "i32[2]", "u32[2]"}},
+      {"bool with integer", C::dtype, [](auto& d) { return b({2}, d) * u({2}, d); }, {"multiply", "bool[2]", "u32[2]"}},
       {"bool arithmetic", C::dtype, [](auto& d) { return b({2}, d) - b({2}, d); }, {"subtract", "bool[2]", "logical_and"}},
       {"integer division", C::dtype, [](auto& d) { return i({2}, d) / i({3}, d); }, {"divide", "i32[2]", "i32[3]"}},
       {"minimum of mixed", C::dtype, [](auto& d) { return minimum(f({2}, d), u({1}, d)); }, {"minimum", "f32[2]", "u32[1]"}},
@@ -93,7 +93,7 @@ const std::vector<Bad>& bad_calls() {
       {"silu of integer", C::dtype, [](auto& d) { return silu(i({2}, d)); }, {"silu", "i32[2]"}},
       {"gelu of integer", C::dtype, [](auto& d) { return gelu(i({2}, d)); }, {"gelu", "i32[2]"}},
       {"gelu_tanh of integer", C::dtype, [](auto& d) { return gelu_tanh(i({2}, d)); }, {"gelu_tanh", "i32[2]"}},
-      {"less of mixed", C::dtype, [](auto& d) { return less(i({2}, d), u({2}, d)); }, {"less", "i32[2]", "u32[2]"}},
+      {"less of mixed", C::dtype, [](auto& d) { return less(i({2}, d), f({2}, d)); }, {"less", "i32[2]", "f32[2]"}},
       {"logic on numbers", C::dtype, [](auto& d) { return logical_and(i({2}, d), b({3}, d)); }, {"logical_and", "i32[2]", "bool[3]"}},
       {"logical_or on floats", C::dtype, [](auto& d) { return logical_or(f({2}, d), f({2}, d)); }, {"logical_or", "f32[2]"}},
       {"logical_not of integer", C::dtype, [](auto& d) { return logical_not(i({2}, d)); }, {"logical_not", "i32[2]"}},
@@ -133,8 +133,8 @@ const std::vector<Bad>& bad_calls() {
       {"integer weight", C::dtype, [](auto& d) { return layer_norm(f({2}, d), i({2}, d), {}); }, {"layer_norm", "i32[2]"}},
       {"float targets", C::dtype, [](auto& d) { return cross_entropy(f({2, 3}, d), f({2}, d)); }, {"cross_entropy", "f32[2,3]", "f32[2]"}},
       {"f16 tables", C::dtype, [](auto& d) { return rope(f({2, 4}, d), h({2, 2}, d), h({2, 2}, d), RopePairing::half); }, {"rope", "f16[2,2]"}},
-      {"matmul of integers", C::dtype, [](auto& d) { return matmul(i({2, 3}, d), i({3, 2}, d)); }, {"matmul", "i32[2,3]", "i32[3,2]"}},
-      {"linear of integers", C::dtype, [](auto& d) { return linear(i({2, 3}, d), f({3, 3}, d)); }, {"linear", "i32[2,3]"}},
+      {"matmul of bools", C::dtype, [](auto& d) { return matmul(b({2, 3}, d), b({3, 2}, d)); }, {"matmul", "bool[2,3]", "bool[3,2]"}},
+      {"linear of mixed", C::dtype, [](auto& d) { return linear(i({2, 3}, d), f({3, 3}, d)); }, {"linear", "i32[2,3]"}},
       {"attention of integers", C::dtype, [](auto& d) { return attention(f({1, 1, 1, 4}, d), i({1, 1, 1, 4}, d), f({1, 1, 1, 4}, d)); }, {"attention", "i32[1,1,1,4]"}},
       {"sample of f16", C::dtype, [](auto& d) { return sample(h({1, 4}, d), SampleSettings(d)); }, {"sample", "f16[1,4]"}},
       {"eye of quantised", C::dtype, [](auto& d) { return eye(3, 3, 0, DType::q8_0, d); }, {"q8_0"}},

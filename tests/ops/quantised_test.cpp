@@ -97,7 +97,7 @@ TEST_P(QuantisedOps, LinearIsTheProductWithDequantisedWeights) {
       const Values x = ref::build(DType::f32, {m, k}, [&](const ref::Index&) { return double((seed = seed * 1664525u + 1013904223u) >> 8) * 0x1p-23 - 1; });
       const Values want = ref::matmul(x, ref::transpose(w.values));
       double scale = 0;
-      for (double v : want.data) scale = std::max(scale, std::abs(v));
+      for (Real v : want.data) scale = std::max(scale, double(std::abs(v)));
       // The CPU multiplies by 8-bit quantised activations: their error, at most 1/254 of each block's largest, averages out.
       const double within = std::string(GetParam()) == "host" ? 1e-5 : 2e-2;
       EXPECT_EQ(difference(want, read(linear(tensor(x, d), on(w, d))), {.absolute = within * scale}), "") << to_string(t) << " " << m << " " << n << " " << k;

@@ -1,4 +1,4 @@
-// Plain double-precision ops over row-major values: the reference of tests/ops/cases.def. Nothing of Tenon's ops or
+// Plain ops over row-major values in Real, which has more bits than an f64: the reference of tests/ops/cases.def. Nothing of Tenon's ops or
 // kernels is used; results are rounded once, to the dtype that is named.
 #pragma once
 #include <functional>
@@ -12,18 +12,18 @@ namespace tenon::testing::ref {
 
 using Index = std::vector<int64_t>;
 using R = std::vector<Values>;
-constexpr double inf = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr Real inf = std::numeric_limits<Real>::infinity();
+constexpr Real nan = std::numeric_limits<Real>::quiet_NaN();
 
 inline int64_t flat(const Shape& shape, const Index& at) {
   int64_t i = 0;
   for (size_t a = 0; a < shape.size(); ++a) i = i * shape[a] + at[a];
   return i;
 }
-inline double get(const Values& v, const Index& at) { return v.data[size_t(flat(v.shape, at))]; }
+inline Real get(const Values& v, const Index& at) { return v.data[size_t(flat(v.shape, at))]; }
 
 // Row-major values of f(index).
-inline Values build(DType t, Shape shape, const std::function<double(const Index&)>& f) {
+inline Values build(DType t, Shape shape, const std::function<Real(const Index&)>& f) {
   Values out{t, std::move(shape), {}};
   Index at(out.shape.size(), 0);
   for (int64_t n = element_count(out.shape); n > 0; --n) {
@@ -39,13 +39,13 @@ inline Values build(DType t, Shape shape, const std::function<double(const Index
 inline size_t axis_of(const Values& v, int64_t axis) { return size_t(axis < 0 ? axis + int64_t(v.shape.size()) : axis); }
 inline Values as(DType t, Values v) {
   v.dtype = t;
-  for (double& d : v.data) d = rounded_to(t, d);
+  for (Real& d : v.data) d = rounded_to(t, d);
   return v;
 }
 
 // --------------------------------------------------------------------------------------------------- element-wise
 
-inline double broadcast_get(const Values& v, const Index& at) {
+inline Real broadcast_get(const Values& v, const Index& at) {
   Index own(at.end() - int64_t(v.shape.size()), at.end());
   for (size_t a = 0; a < own.size(); ++a)
     if (v.shape[a] == 1) own[a] = 0;
@@ -58,19 +58,31 @@ inline Shape broadcast_shape(const Shape& a, const Shape& b) {
       if (int64_t& d = out[out.size() - 1 - i]; d == 1) d = (*s)[s->size() - 1 - i];
   return out;
 }
-inline Values map(const Values& x, const std::function<double(double)>& f) {
+inline Values map(const Values& x, const std::function<Real(Real)>& f) {
   return build(x.dtype, x.shape, [&](const Index& i) { return f(get(x, i)); });
 }
-inline Values map(const Values& a, const Values& b, const std::function<double(double, double)>& f) {
+inline Values map(const Values& a, const Values& b, const std::function<Real(Real, Real)>& f) {
   return build(a.dtype, broadcast_shape(a.shape, b.shape), [&](const Index& i) { return f(broadcast_get(a, i), broadcast_get(b, i)); });
 }
-inline Values map_to(DType t, const Values& a, const Values& b, const std::function<double(double, double)>& f) {
+inline Values map_to(DType t, const Values& a, const Values& b, const std::function<Real(Real, Real)>& f) {
   return build(t, broadcast_shape(a.shape, b.shape), [&](const Index& i) { return f(broadcast_get(a, i), broadcast_get(b, i)); });
 }
-// Integers wrap modulo 2^32.
-inline double wrap(DType t, int64_t v) { return t == DType::u32 ? double(uint32_t(v)) : double(int32_t(uint32_t(v))); }
-inline Values integer_map(const Values& a, const Values& b, const std::function<int64_t(int64_t, int64_t)>& f) {
-  return map(a, b, [&](double x, double y) { return wrap(a.dtype, f(int64_t(x), int64_t(y))); });
+// Where sums, products and shifts of integers do not overflow.
+__extension__ typedef __int128 Whole;
+// Integers wrap to their width.
+inline Real wrap(DType t, Whole v) {
+  const auto bits = uint64_t(v);
+  switch (t) {
+    case DType::u8: return Real(uint8_t(bits));
+    case DType::i8: return Real(int8_t(bits));
+    case DType::u32: return Real(uint32_t(bits));
+    case DType::i64: return Real(int64_t(bits));
+    default: return Real(int32_t(bits));
+  }
+}
+inline int64_t width(DType t) { return 8 * block_bytes(t); }
+inline Values integer_map(const Values& a, const Values& b, const std::function<Whole(Whole, Whole)>& f) {
+  return map(a, b, [&](Real x, Real y) { return wrap(a.dtype, f(Whole(x), Whole(y))); });
 }
 inline Values where(const Values& c, const Values& a, const Values& b) {
   return build(a.dtype, broadcast_shape(c.shape, broadcast_shape(a.shape, b.shape)),
@@ -78,32 +90,43 @@ inline Values where(const Values& c, const Values& a, const Values& b) {
 }
 using special::floored_remainder;
 using special::inverse_erf;
-inline Values map(const Values& a, const Values& b, const Values& c, const std::function<double(double, double, double)>& f) {
+// a * b + c, rounded once to a dtype's precision.
+inline Real fused(DType t, Real a, Real b, Real c) {
+  if (t != DType::f64) return Real(std::fmaf(float(a), float(b), float(c)));
+#if defined(__SIZEOF_FLOAT128__)
+  __extension__ typedef __float128 Quad;  // holds the product
+#else
+  using Quad = long double;
+#endif
+  return Real(double(Quad(a) * Quad(b) + Quad(c)));
+}
+inline Values map(const Values& a, const Values& b, const Values& c, const std::function<Real(Real, Real, Real)>& f) {
   return build(a.dtype, broadcast_shape(c.shape, broadcast_shape(a.shape, b.shape)),
                [&](const Index& i) { return f(broadcast_get(a, i), broadcast_get(b, i), broadcast_get(c, i)); });
 }
-inline double largest_finite(DType t) {
-  return t == DType::f16 ? 65504 : t == DType::bf16 ? 0x1.fep127 : t == DType::f32 ? 0x1.fffffep127 : 4294967295.0;
+inline Real largest_finite(DType t) {
+  if (t == DType::f64) return Real(std::numeric_limits<double>::max());
+  return t == DType::f16 ? 65504 : t == DType::bf16 ? 0x1.fep127 : t == DType::f32 ? 0x1.fffffep127 : inf;
 }
-inline int64_t floored_quotient(int64_t a, int64_t b) {
+inline Whole floored_quotient(Whole a, Whole b) {
   return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
-inline double minimum(double a, double b) { return std::isnan(a) || std::isnan(b) ? nan : std::min(a, b); }
-inline double maximum(double a, double b) { return std::isnan(a) || std::isnan(b) ? nan : std::max(a, b); }
+inline Real minimum(Real a, Real b) { return std::isnan(a) || std::isnan(b) ? nan : std::min(a, b); }
+inline Real maximum(Real a, Real b) { return std::isnan(a) || std::isnan(b) ? nan : std::max(a, b); }
 // Floats to integers go towards zero and saturate, NaN gives 0; between integers the bits stay.
 inline Values cast(const Values& x, DType t) {
   const bool integer = is_integer(t);
   return build(t, x.shape, [&](const Index& i) {
-    const double v = get(x, i);
-    if (t == DType::bool_) return double(v != 0);
+    const Real v = get(x, i);
+    if (t == DType::bool_) return Real(v != 0);
     if (!integer) return v;
-    if (!is_float(x.dtype)) return wrap(t, int64_t(v));
-    if (std::isnan(v)) return 0.0;
-    const double low = t == DType::i32 ? -2147483648.0 : 0, high = t == DType::i32 ? 2147483647.0 : 4294967295.0;
-    return std::trunc(std::clamp(v, low, high));
+    if (!is_float(x.dtype)) return wrap(t, Whole(v));
+    if (std::isnan(v)) return Real(0);
+    const Real size = std::ldexp(Real(1), int(width(t))), low = is_signed_integer(t) ? -size / 2 : 0;
+    return std::trunc(std::clamp(v, low, low + size - 1));
   });
 }
-inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+inline Real sigmoid(Real x) { return 1 / (1 + std::exp(-x)); }
 
 // ----------------------------------------------------------------------------------------------------------- views
 
@@ -155,7 +178,7 @@ inline Values take(const Values& v, const Values& index, size_t axis) {
   return build(v.dtype, shape, [&](const Index& i) {
     const int64_t begin = int64_t(axis), end = begin + int64_t(index.shape.size());
     const int64_t k = int64_t(get(index, Index(i.begin() + begin, i.begin() + end)));
-    if (k < 0 || k >= v.shape[axis]) return is_float(v.dtype) ? nan : 0.0;
+    if (k < 0 || k >= v.shape[axis]) return is_float(v.dtype) ? nan : Real(0);
     Index from(i.begin(), i.begin() + begin);
     from.push_back(k);
     from.insert(from.end(), i.begin() + end, i.end());
@@ -169,13 +192,13 @@ inline Values take_along(const Values& v, const Values& index, size_t axis) {
     if (a != axis && shape[a] == 1) shape[a] = v.shape[a];
   return build(v.dtype, shape, [&](Index i) {
     const int64_t k = int64_t(broadcast_get(index, i));
-    if (k < 0 || k >= v.shape[axis]) return is_float(v.dtype) ? nan : 0.0;
+    if (k < 0 || k >= v.shape[axis]) return is_float(v.dtype) ? nan : Real(0);
     i[axis] = k;
     return broadcast_get(v, i);
   });
 }
 // mode: 0 constant, 1 reflect, 2 edge
-inline Values pad(const Values& v, size_t axis, int64_t before, int64_t after, int mode, double value) {
+inline Values pad(const Values& v, size_t axis, int64_t before, int64_t after, int mode, Real value) {
   Shape shape = v.shape;
   const int64_t n = shape[axis];
   shape[axis] += before + after;
@@ -223,7 +246,7 @@ inline Values band(const Values& v, int64_t low, int64_t high) {
 inline Values one_hot(DType t, const Values& index, int64_t classes) {
   Shape shape = index.shape;
   shape.push_back(classes);
-  return build(t, shape, [&](const Index& i) { return double(get(index, Index(i.begin(), i.end() - 1)) == double(i.back())); });
+  return build(t, shape, [&](const Index& i) { return Real(get(index, Index(i.begin(), i.end() - 1)) == Real(i.back())); });
 }
 inline Values diagonal(const Values& v, int64_t offset) {
   const int64_t rows = v.shape[v.shape.size() - 2], columns = v.shape.back();
@@ -247,8 +270,8 @@ inline Values update(const Values& dst, const Values& src, int64_t at, size_t ax
 
 // ------------------------------------------------------------------------------------------------------ reductions
 
-using Row = std::vector<double>;
-inline Values fold(DType t, const Values& v, std::vector<int64_t> axes, bool keep, const std::function<double(const Row&)>& f) {
+using Row = std::vector<Real>;
+inline Values fold(DType t, const Values& v, std::vector<int64_t> axes, bool keep, const std::function<Real(const Row&)>& f) {
   std::vector<bool> gone(v.shape.size(), axes.empty());
   for (int64_t a : axes) gone[axis_of(v, a)] = true;
   Shape kept = v.shape, shape;
@@ -258,7 +281,7 @@ inline Values fold(DType t, const Values& v, std::vector<int64_t> axes, bool kee
   }
   std::vector<Row> rows(size_t(element_count(kept)));
   Index at(v.shape.size(), 0);
-  for (double d : v.data) {
+  for (Real d : v.data) {
     Index k = at;
     for (size_t a = 0; a < k.size(); ++a)
       if (gone[a]) k[a] = 0;
@@ -272,66 +295,75 @@ inline Values fold(DType t, const Values& v, std::vector<int64_t> axes, bool kee
   for (const Row& r : rows) out.data.push_back(rounded_to(t, f(r)));
   return out;
 }
-inline Values fold(const Values& v, std::vector<int64_t> axes, bool keep, const std::function<double(const Row&)>& f) {
+inline Values fold(const Values& v, std::vector<int64_t> axes, bool keep, const std::function<Real(const Row&)>& f) {
   return fold(v.dtype, v, std::move(axes), keep, f);
 }
-inline double total(const Row& r) {
-  double s = 0;
-  for (double d : r) s += d;
+inline Real total(const Row& r) {
+  Real s = 0;
+  for (Real d : r) s += d;
   return s;
 }
-inline double largest(const Row& r) {
-  double m = -inf;
-  for (double d : r) m = maximum(m, d);
+inline Real largest(const Row& r) {
+  Real m = -inf;
+  for (Real d : r) m = maximum(m, d);
   return m;
 }
-inline double arg_largest(const Row& r) {
+inline Real arg_largest(const Row& r) {
   for (size_t i = 0; i < r.size(); ++i)
-    if (std::isnan(r[i])) return double(i);
-  return double(std::max_element(r.begin(), r.end()) - r.begin());
+    if (std::isnan(r[i])) return Real(i);
+  return Real(std::max_element(r.begin(), r.end()) - r.begin());
 }
-inline double smallest(const Row& r) {
-  double m = inf;
-  for (double d : r) m = minimum(m, d);
+inline Real smallest(const Row& r) {
+  Real m = inf;
+  for (Real d : r) m = minimum(m, d);
   return m;
 }
-inline double arg_smallest(const Row& r) {
+inline Real arg_smallest(const Row& r) {
   for (size_t i = 0; i < r.size(); ++i)
-    if (std::isnan(r[i])) return double(i);
-  return double(std::min_element(r.begin(), r.end()) - r.begin());
+    if (std::isnan(r[i])) return Real(i);
+  return Real(std::min_element(r.begin(), r.end()) - r.begin());
 }
-inline double product(const Row& r) {
-  double p = 1;
-  for (double d : r) p *= d;
+inline Real product(const Row& r) {
+  Real p = 1;
+  for (Real d : r) p *= d;
   return p;
 }
-// Modulo 2^32, along the last axis.
+// What sums and products of integers are in.
+inline DType accumulator(DType t) { return t == DType::u8 ? DType::u32 : t == DType::i8 ? DType::i32 : t; }
+// Wrapping, along the last axis.
 inline Values integer_product(const Values& v) {
-  return fold(v, {-1}, false, [&](const Row& r) {
-    uint32_t p = 1;
-    for (double d : r) p *= uint32_t(int64_t(d));
-    return wrap(v.dtype, int64_t(p));
+  return fold(accumulator(v.dtype), v, {-1}, false, [&](const Row& r) {
+    uint64_t p = 1;
+    for (Real d : r) p *= uint64_t(int64_t(d));
+    return wrap(accumulator(v.dtype), int64_t(p));
   });
 }
-inline double variance(const Row& r, double correction) {
-  const double n = double(r.size()), mean = total(r) / n;
-  double square = 0;
-  for (double d : r) square += (d - mean) * (d - mean);
-  return square / std::max(n - correction, 0.0);
+inline Values integer_sum(const Values& v) {
+  return fold(accumulator(v.dtype), v, {-1}, false, [&](const Row& r) {
+    uint64_t s = 0;
+    for (Real d : r) s += uint64_t(int64_t(d));
+    return wrap(accumulator(v.dtype), int64_t(s));
+  });
 }
-inline double vector_norm(const Row& r, double ord) {
+inline Real variance(const Row& r, Real correction) {
+  const Real n = Real(r.size()), mean = total(r) / n;
+  Real square = 0;
+  for (Real d : r) square += (d - mean) * (d - mean);
+  return square / std::max(n - correction, Real(0));
+}
+inline Real vector_norm(const Row& r, Real ord) {
   Row magnitudes;
-  double squares = 0, count = 0;
-  for (double d : r) magnitudes.push_back(std::abs(d)), squares += d * d, count += d != 0;
+  Real squares = 0, count = 0;
+  for (Real d : r) magnitudes.push_back(std::abs(d)), squares += d * d, count += d != 0;
   if (ord == 2) return std::sqrt(squares);
   if (ord == 0) return count;
   return ord == 1 ? total(magnitudes) : ord < 0 ? smallest(magnitudes) : r.empty() ? 0 : largest(magnitudes);
 }
-inline double logsumexp(const Row& r) {
-  const double m = largest(r);
+inline Real logsumexp(const Row& r) {
+  const Real m = largest(r);
   if (std::isinf(m)) return m;
-  double s = 0;
-  for (double d : r) s += std::exp(d - m);
+  Real s = 0;
+  for (Real d : r) s += std::exp(d - m);
   return std::log(s) + m;
 }
 
@@ -353,27 +385,27 @@ inline Values along(const Values& v, int64_t axis, const std::function<Row(const
   return out;
 }
 inline Row softmax(const Row& r) {
-  const double m = largest(r), s = logsumexp(r);
+  const Real m = largest(r), s = logsumexp(r);
   Row out;
-  for (double d : r) out.push_back(m == -inf ? 0 : std::exp(d - s));
+  for (Real d : r) out.push_back(m == -inf ? 0 : std::exp(d - s));
   return out;
 }
 inline Row log_softmax(const Row& r) {
-  const double s = logsumexp(r);
+  const Real s = logsumexp(r);
   Row out;
-  for (double d : r) out.push_back(d - s);
+  for (Real d : r) out.push_back(d - s);
   return out;
 }
-inline Row normalised(const Row& r, bool centre, double eps) {
-  const double n = double(r.size()), mean = centre ? total(r) / n : 0;
-  double square = 0;
-  for (double d : r) square += (d - mean) * (d - mean);
+inline Row normalised(const Row& r, bool centre, Real eps) {
+  const Real n = Real(r.size()), mean = centre ? total(r) / n : 0;
+  Real square = 0;
+  for (Real d : r) square += (d - mean) * (d - mean);
   Row out;
-  for (double d : r) out.push_back((d - mean) / std::sqrt(square / n + eps));
+  for (Real d : r) out.push_back((d - mean) / std::sqrt(square / n + eps));
   return out;
 }
 // weight (and bias) per element of the last axis.
-inline Values norm(const Values& x, bool centre, double eps, const Values& weight, const Values* bias) {
+inline Values norm(const Values& x, bool centre, Real eps, const Values& weight, const Values* bias) {
   Values wide = x;
   wide.dtype = DType::f32;
   return as(x.dtype, along(x, -1, [&](const Row& r) {
@@ -383,7 +415,7 @@ inline Values norm(const Values& x, bool centre, double eps, const Values& weigh
   }));
 }
 // x [N, C, ..], statistics over groups of channels; weight and bias [C].
-inline Values group_norm(const Values& x, int64_t groups, double eps, const Values& weight, const Values& bias) {
+inline Values group_norm(const Values& x, int64_t groups, Real eps, const Values& weight, const Values& bias) {
   int64_t inner = 1;
   for (size_t a = 2; a < x.shape.size(); ++a) inner *= x.shape[a];
   const int64_t row = x.shape[1] / groups * inner;
@@ -398,23 +430,23 @@ inline Values group_norm(const Values& x, int64_t groups, double eps, const Valu
   return out;
 }
 inline Values mean_of(const Values& v) {
-  return fold(v, {}, false, [](const Row& x) { return total(x) / double(x.size()); });
+  return fold(v, {}, false, [](const Row& x) { return total(x) / Real(x.size()); });
 }
 // Element-wise in doubles, then the mean, rounded once.
-inline Values mean_map(const Values& a, const Values& b, const std::function<double(double, double)>& f) {
-  double s = 0;
+inline Values mean_map(const Values& a, const Values& b, const std::function<Real(Real, Real)>& f) {
+  Real s = 0;
   for (size_t i = 0; i < a.data.size(); ++i) s += f(a.data[i], b.data[i]);
-  return {a.dtype, {}, {rounded_to(a.dtype, s / double(a.data.size()))}};
+  return {a.dtype, {}, {rounded_to(a.dtype, s / Real(a.data.size()))}};
 }
-inline double huber(double d, double delta) { return d <= delta ? d * d / 2 : delta * (d - delta / 2); }
-inline double binary_cross_entropy(double p, double y) { return -(y * std::max(std::log(p), -100.0) + (1 - y) * std::max(std::log(1 - p), -100.0)); }
+inline Real huber(Real d, Real delta) { return d <= delta ? d * d / 2 : delta * (d - delta / 2); }
+inline Real binary_cross_entropy(Real p, Real y) { return -(y * std::max(std::log(p), Real(-100)) + (1 - y) * std::max(std::log(1 - p), Real(-100))); }
 inline Values cross_entropy(const Values& logits, const Values& targets) {
   const size_t n = size_t(logits.shape.back());
   Values out{logits.dtype, targets.shape, {}};
   for (size_t r = 0; r < targets.data.size(); ++r) {
     const Row row(logits.data.begin() + int64_t(r * n), logits.data.begin() + int64_t((r + 1) * n));
-    const double t = targets.data[r];
-    out.data.push_back(rounded_to(out.dtype, t < 0 || t >= double(n) ? nan : logsumexp(row) - row[size_t(t)]));
+    const Real t = targets.data[r];
+    out.data.push_back(rounded_to(out.dtype, t < 0 || t >= Real(n) ? nan : logsumexp(row) - row[size_t(t)]));
   }
   return out;
 }
@@ -430,7 +462,7 @@ inline Values matmul(const Values& a, const Values& b) {
   shape.push_back(x.shape[x.shape.size() - 2]);
   shape.push_back(y.shape.back());
   Values out = build(a.dtype, shape, [&](const Index& i) {
-    double s = 0;
+    Real s = 0;
     Index p = i, q = i;
     for (int64_t k = 0; k < K; ++k) {
       p.back() = k;
@@ -442,6 +474,14 @@ inline Values matmul(const Values& a, const Values& b) {
   if (b.shape.size() == 1) out.shape.pop_back();
   if (a.shape.size() == 1) out.shape.erase(out.shape.end() - (b.shape.size() == 1 ? 1 : 2));
   return out;
+}
+// [M,K] x [K,N], wrapping to the dtype.
+inline Values integer_matmul(const Values& a, const Values& b) {
+  return build(a.dtype, {a.shape[0], b.shape[1]}, [&](const Index& i) {
+    uint64_t s = 0;
+    for (int64_t k = 0; k < a.shape[1]; ++k) s += uint64_t(int64_t(get(a, {i[0], k}))) * uint64_t(int64_t(get(b, {k, i[1]})));
+    return wrap(a.dtype, int64_t(s));
+  });
 }
 inline Values transpose(const Values& v) {
   std::vector<int64_t> axes;
@@ -469,7 +509,7 @@ inline Values einsum(const std::string& text, const R& operands) {
   for (char c : result) shape.push_back(sizes[size_t(c)]);
   for (size_t l = result.size(); l < letters.size(); ++l) inner *= sizes[size_t(letters[l])];
   return build(operands[0].dtype, shape, [&](const Index& at) {
-    double s = 0;
+    Real s = 0;
     for (int64_t n = 0; n < inner; ++n) {
       int64_t index[128] = {}, rest = n;
       for (size_t l = 0; l < result.size(); ++l) index[size_t(result[l])] = at[l];
@@ -477,7 +517,7 @@ inline Values einsum(const std::string& text, const R& operands) {
         index[size_t(letters[l])] = rest % sizes[size_t(letters[l])];
         rest /= sizes[size_t(letters[l])];
       }
-      double p = 1;
+      Real p = 1;
       for (size_t k = 0; k < inputs.size(); ++k) {
         Index own;
         for (char c : inputs[k]) own.push_back(index[size_t(c)]);
@@ -485,7 +525,7 @@ inline Values einsum(const std::string& text, const R& operands) {
       }
       s += p;
     }
-    return is_float(operands[0].dtype) ? s : wrap(operands[0].dtype, int64_t(s));
+    return is_float(operands[0].dtype) ? s : wrap(operands[0].dtype, Whole(s));
   });
 }
 inline Values rope(const Values& x, const Values& cos, const Values& sin, bool half) {
@@ -501,11 +541,11 @@ inline Values rope(const Values& x, const Values& cos, const Values& sin, bool h
 }
 struct AttentionExtras {
   int64_t window = 0;
-  double soft_cap = 0;
+  Real soft_cap = 0;
   Values mask = {}, bias = {};  // broadcast to [B,H,T,S]; no data: none
 };
 // q [B,H,T,D], k and v [B,G,S,D]; query t is at position start + t and sees keys below `valid`.
-inline Values attention(const Values& q, const Values& k, const Values& v, bool causal, double scale, int64_t valid, int64_t start,
+inline Values attention(const Values& q, const Values& k, const Values& v, bool causal, Real scale, int64_t valid, int64_t start,
                         const AttentionExtras& x = {}) {
   const int64_t H = q.shape[1], D = q.shape[3], per = H / k.shape[1];
   return build(q.dtype, q.shape, [&](const Index& i) {
@@ -516,17 +556,17 @@ inline Values attention(const Values& q, const Values& k, const Values& v, bool 
       if ((causal || x.window) && s > start + t) break;
       if (x.window && s <= start + t - x.window) continue;
       if (!x.mask.data.empty() && broadcast_get(x.mask, {b, i[1], t, s}) == 0) continue;
-      double dot = 0;
+      Real dot = 0;
       for (int64_t d = 0; d < D; ++d) dot += get(q, {b, i[1], t, d}) * get(k, {b, g, s, d});
-      double score = dot * scale;
+      Real score = dot * scale;
       if (x.soft_cap > 0) score = x.soft_cap * std::tanh(score / x.soft_cap);
       if (!x.bias.data.empty()) score += broadcast_get(x.bias, {b, i[1], t, s});
       scores.push_back(score);
       keys.push_back(s);
     }
-    if (scores.empty()) return 0.0;
+    if (scores.empty()) return Real(0);
     const Row p = softmax(scores);
-    double out = 0;
+    Real out = 0;
     for (size_t s = 0; s < p.size(); ++s) out += p[s] * get(v, {b, g, keys[s], i[3]});
     return out;
   });

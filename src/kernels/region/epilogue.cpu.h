@@ -13,4 +13,5 @@ int64_t epilogue_scratch_bytes(const KernelDesc& desc);
 // Prepared form of the epilogue; anchors' prepare() returns it (KernelArgs::prepared).
 std::shared_ptr<const void> prepare_epilogue(const KernelDesc& desc);
 void run_epilogue(const KernelArgs& args, int64_t start, int64_t n, float* acc, std::byte* scratch);
+void run_epilogue(const KernelArgs& args, int64_t start, int64_t n, double* acc, std::byte* scratch);  // anchors of f64
 }  // namespace tenon::cpu

@@ -48,6 +48,7 @@ class Preparer {
     for (size_t i = 0; i < n; ++i) {
       const Instr& c = code_[i];
       if (is_wide(c.lane)) p_->lane_words = 2;
+      if (is_wide(c.lane) && c.kind == Kind::accumulator) p_->accumulator_words = 2;
       bool all_uniform = true;
       for (int a = 0; a < arg_count(c); ++a) {
         const size_t arg = c.args[size_t(a)];
@@ -165,7 +166,7 @@ class Preparer {
   void find_plain_store() {
     if (code_.size() != 2 || code_[0].kind != Kind::accumulator || code_[1].kind != Kind::store) return;
     const Operand& o = p_->desc->operands[code_[1].operand];
-    p_->plain_store = o.dtype == DType::f32 && !o.dynamic;
+    p_->plain_store = o.dtype == (is_wide(code_[0].lane) ? DType::f64 : DType::f32) && !o.dynamic;
   }
 
   const std::vector<Instr>& code_;

@@ -46,7 +46,8 @@ struct Program {
   int lane_words = 1;             // words of a register's lane: 2 where some lane is wide
   int registers = 0;
   int spills = 0;
-  bool plain_store = false;       // epilogue: nothing but a store of f32
+  bool plain_store = false;       // epilogue: nothing but a store of the results as they are
+  int accumulator_words = 1;      // epilogue: of a result
 };
 
 // `desc` must outlive the program.

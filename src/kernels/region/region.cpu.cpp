@@ -80,15 +80,27 @@ int64_t epilogue_scratch_bytes(const KernelDesc& desc) {
   return instructions * (8 * block_lanes + 128) + 128;
 }
 
-void run_epilogue(const KernelArgs& args, int64_t start, int64_t n, float* acc, std::byte* scratch) {
+namespace {
+
+template <class F>
+void run_on(const KernelArgs& args, int64_t start, int64_t n, F* acc, std::byte* scratch) {
   const Program& p = program_of(args);
   const RegionParams& region = args.params->region;
   if (p.plain_store && args.desc->outer_rank <= 1 && int64_t(region.operands[0].strides[0]) <= 1) {
     const int buffer = p.buffer_of[size_t(args.desc->anchor_operands)];
-    std::memcpy(reinterpret_cast<float*>(args.buffers[buffer]) + start, acc, size_t(n) * sizeof(float));
+    std::memcpy(reinterpret_cast<F*>(args.buffers[buffer]) + start, acc, size_t(n) * sizeof(F));
     return;
   }
-  Runner(p, args, 0, scratch).map(start, n, acc);
+  Runner(p, args, 0, scratch).map(start, n, reinterpret_cast<const uint32_t*>(acc));
+}
+
+}  // namespace
+
+void run_epilogue(const KernelArgs& args, int64_t start, int64_t n, float* acc, std::byte* scratch) {
+  run_on(args, start, n, acc, scratch);
+}
+void run_epilogue(const KernelArgs& args, int64_t start, int64_t n, double* acc, std::byte* scratch) {
+  run_on(args, start, n, acc, scratch);
 }
 
 }  // namespace tenon::cpu

@@ -129,14 +129,14 @@ void Runner::store(const Instr& c, int64_t start, int64_t n, const uint32_t* lan
   });
 }
 
-const uint32_t* Runner::step(const ProgramStep& s, int64_t start, int64_t n, const float* acc) {
+const uint32_t* Runner::step(const ProgramStep& s, int64_t start, int64_t n, const uint32_t* acc) {
   const Instr& c = desc_.program[size_t(s.instr)];
   uint32_t* into = s.spill >= 0 ? spill(s.spill, s.instr, start) : s.reg >= 0 ? reg(s.reg) : nullptr;
   switch (c.kind) {
     case Kind::load: return load(c, start, n, into);
     case Kind::index: index(c, start, n, into); return into;
     case Kind::gather: gather(c, start, n, value_[c.args[0]], into); return into;
-    case Kind::accumulator: return reinterpret_cast<const uint32_t*>(acc);
+    case Kind::accumulator: return acc;
     case Kind::store: store(c, start, n, value_[c.args[0]]); return nullptr;
     default: break;
   }
@@ -146,7 +146,7 @@ const uint32_t* Runner::step(const ProgramStep& s, int64_t start, int64_t n, con
   return into;
 }
 
-void Runner::block(const ProgramStage& stage, int64_t start, int64_t n, const float* acc) {
+void Runner::block(const ProgramStage& stage, int64_t start, int64_t n, const uint32_t* acc) {
   for (const ProgramStep& s : stage.blocks) value_[s.instr] = step(s, start, n, acc);
 }
 
@@ -192,14 +192,14 @@ void Runner::spread(const ProgramStage& stage, int64_t n) {
   }
 }
 
-void Runner::map(int64_t start, int64_t n, const float* acc) {
+void Runner::map(int64_t start, int64_t n, const uint32_t* acc) {
   for (size_t i = size_t(desc_.anchor_operands); i < desc_.operands.size(); ++i)
     base_[i - size_t(desc_.anchor_operands)] = base_offset(desc_.operands[i], int(i) - desc_.anchor_operands);
   const ProgramStage& stage = program_.stages[0];
   uniforms(stage);
   spread(stage, std::min(n, block_lanes));
   for (int64_t done = 0; done < n; done += block_lanes)
-    block(stage, start + done, std::min(block_lanes, n - done), acc ? acc + done : nullptr);
+    block(stage, start + done, std::min(block_lanes, n - done), acc ? acc + done * program_.accumulator_words : nullptr);
 }
 
 void Runner::row(int64_t row) {

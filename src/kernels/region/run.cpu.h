@@ -7,16 +7,17 @@ namespace tenon::cpu {
 class Runner {
  public:
   Runner(const Program& program, const KernelArgs& args, int64_t inner, std::byte* scratch);
-  // Elements [start, start + n) of a map or an epilogue, row-major; `acc` holds the anchor's results or is null.
-  void map(int64_t start, int64_t n, const float* acc);
+  // Elements [start, start + n) of a map or an epilogue, row-major; `acc` holds the anchor's results (f32, or f64
+  // lanes where that is the accumulator's) or is null.
+  void map(int64_t start, int64_t n, const uint32_t* acc);
   // One row of a row region.
   void row(int64_t row);
 
  private:
   void uniforms(const ProgramStage& stage);
   void spread(const ProgramStage& stage, int64_t n);
-  void block(const ProgramStage& stage, int64_t start, int64_t n, const float* acc);
-  const uint32_t* step(const ProgramStep& step, int64_t start, int64_t n, const float* acc);
+  void block(const ProgramStage& stage, int64_t start, int64_t n, const uint32_t* acc);
+  const uint32_t* step(const ProgramStep& step, int64_t start, int64_t n, const uint32_t* acc);
   const uint32_t* load(const Instr& c, int64_t start, int64_t n, uint32_t* into);
   void index(const Instr& c, int64_t start, int64_t n, uint32_t* into);
   void gather(const Instr& c, int64_t start, int64_t n, const uint32_t* at, uint32_t* into);

@@ -21,7 +21,7 @@ Shape with_size(const Tensor& x, int64_t axis, int64_t size) {
   return shape;
 }
 
-Tensor pad_axis(const Tensor& x, int64_t a, int64_t before, int64_t after, PadMode mode, double value) {
+Tensor pad_axis(const Tensor& x, int64_t a, int64_t before, int64_t after, PadMode mode, Number value) {
   const int64_t n = x.dim(a);
   std::vector<Tensor> parts{x};
   auto add = [&](int64_t count, const Tensor& from, bool front) {
@@ -85,7 +85,7 @@ std::vector<Tensor> split(const Tensor& x, int64_t size, int64_t axis) {
   return split(x, sizes, a);
 }
 
-Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& widths, PadMode mode, double value) {
+Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& widths, PadMode mode, Number value) {
   if (int64_t(widths.size()) != x.rank())
     fail_shape("pad", {&x}, cat("needs a pair of widths for each of ", x.rank(), " axes, not ", int64_t(widths.size())));
   Tensor out = x;

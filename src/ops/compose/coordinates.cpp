@@ -45,11 +45,12 @@ Tensor eye(int64_t rows, std::optional<int64_t> columns, int64_t k, DType dtype,
 
 Tensor one_hot(const Tensor& indices, int64_t classes, DType dtype) {
   if (!is_integer(indices.dtype())) fail_dtype("one_hot", {&indices}, "indices must be integers");
+  require_lanes("one_hot", indices.device(), dtype);
   if (classes < 0) throw Error(ErrorCode::invalid_argument, cat("one_hot: ", classes, " classes"), {.op = "one_hot"});
   Shape shape(indices.shape().size(), 1);
   shape.push_back(classes);
   const Tensor column = coordinate("one_hot", indices.device(), shape, int64_t(shape.size()) - 1);
-  return cast(equal(cast(expand_dims(indices, -1), DType::i32), column), dtype);
+  return cast(equal(position_index(expand_dims(indices, -1)), column), dtype);
 }
 
 Tensor linspace(double start, double stop, int64_t count, DType dtype, const Device& device, bool endpoint) {
@@ -57,18 +58,19 @@ Tensor linspace(double start, double stop, int64_t count, DType dtype, const Dev
   if (count < 0 || !(ends[0] - ends[0] == 0) || !(ends[1] - ends[1] == 0))
     throw Error(ErrorCode::invalid_argument, cat("linspace(", start, ", ", stop, ", ", count, "): needs finite ends and a count of 0 or more"), {.op = "linspace"});
   if (!is_float(dtype)) throw Error(ErrorCode::dtype, cat("linspace gives floats, not ", to_string(dtype), "; cast() the result"), {.op = "linspace"});
+  require_lanes("linspace", device, dtype);
   const int64_t steps = std::max<int64_t>(endpoint ? count - 1 : count, 1);
-  const Tensor i = coordinate("linspace", device, {count}, 0), f = cast(i, DType::f32);
+  const Tensor i = coordinate("linspace", device, {count}, 0), f = cast(i, real_dtype(dtype));
   const Tensor step = number(f, (stop - start) / double(steps)), up = number(f, start) + f * step;
   if (!endpoint || count < 2) return cast(up, dtype);
   // From the nearer end: both ends are exact.
-  const Tensor down = number(f, stop) - cast(literal(i, double(count - 1)) - i, DType::f32) * step;
+  const Tensor down = number(f, stop) - cast(literal(i, double(count - 1)) - i, f.dtype()) * step;
   return cast(where(less(i, literal(i, double(count / 2))), up, down), dtype);
 }
 
 // Reads x at index along one axis and at the result's own position along the others.
 Tensor take_along_axis(const Tensor& x, const Tensor& indices, int64_t axis) {
-  if (!is_integer(indices.dtype())) fail_dtype("take_along_axis", {&x, &indices}, "indices must be i32 or u32");
+  if (!is_integer(indices.dtype())) fail_dtype("take_along_axis", {&x, &indices}, "indices must be integers");
   if (is_quantised(x.dtype())) fail_dtype("take_along_axis", {&x, &indices}, "cast() a quantised tensor first");
   if (x.rank() != indices.rank()) fail_shape("take_along_axis", {&x, &indices}, "both must have the same number of axes");
   const int a = normalise_axis("take_along_axis", axis, x.rank());

@@ -169,7 +169,7 @@ Tensor einsum(const std::string& subscripts, const std::vector<Tensor>& operands
     if (rest < 0 || (rest > 0 && !inputs[i].ellipsis))
       fail(subscripts, cat("operand ", int64_t(i), " has ", x.rank(), " axes ", to_string(x.shape()), ", its subscripts name ", inputs[i].letters()));
     if (x.dtype() == DType::bool_) fail_dtype("einsum", {&x}, "needs numbers; cast() it first");
-    if (promote("einsum", operands[0], x) != type) type = DType::f32;
+    type = promote("einsum", to_tensor(graph::constant(node_of(x)->device, type, 0, {})), x);
     most = std::max(most, rest);
     labels.push_back(inputs[i].labels(rest));
   }
@@ -191,7 +191,7 @@ Tensor einsum(const std::string& subscripts, const std::vector<Tensor>& operands
   }
   check_output(subscripts, output, size);
   for (Labelled& t : terms) t = without_ones(t, size);
-  const bool wide = is_float(type) && type != DType::f32 && needs_f32(terms, output);
+  const bool wide = is_float(type) && real_dtype(type) != type && needs_f32(terms, output);
   if (wide)
     for (Labelled& t : terms) t.x = cast(t.x, DType::f32);
   return cast(evaluate_terms(std::move(terms), output), type);

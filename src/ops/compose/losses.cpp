@@ -1,4 +1,4 @@
-// Losses as compositions, in f32, rounded once. The part of each row or element is one launch (two for cross-entropy
+// Losses as compositions, in f32 (f64 in itself), rounded once. The part of each row or element is one launch (two for cross-entropy
 // with weights and smoothing at once); a mean or sum over them is another.
 #include <limits>
 
@@ -12,13 +12,13 @@ using namespace ops;
 
 namespace {
 
-// In f32, of two floats of one shape.
+// In f32 or f64, of two floats of one shape.
 template <class F>
 Tensor elementwise_loss(const char* op, const Tensor& input, const Tensor& target, Reduction reduction, F&& f) {
   const DType t = promote(op, input, target);
   if (!is_float(t)) fail_dtype(op, {&input, &target}, "needs floats; cast() first");
   if (input.shape() != target.shape()) fail_shape(op, {&input, &target}, "input and target must have the same shape");
-  const Tensor loss = f(cast(input, DType::f32), cast(target, DType::f32));
+  const Tensor loss = f(cast(input, real_dtype(t)), cast(target, real_dtype(t)));
   if (reduction == Reduction::none) return cast(loss, t);
   return cast(reduction == Reduction::sum ? sum(loss) : mean(loss), t);
 }
@@ -70,7 +70,7 @@ Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction, bo
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& o) {
   require_float("cross_entropy", logits);
-  if (!is_integer(targets.dtype())) fail_dtype("cross_entropy", {&logits, &targets}, "targets must be i32 or u32");
+  if (!is_integer(targets.dtype())) fail_dtype("cross_entropy", {&logits, &targets}, "targets must be integers");
   Shape rows = logits.shape();
   if (rows.empty()) fail_shape("cross_entropy", {&logits, &targets}, "logits need a last axis of classes");
   rows.pop_back();
@@ -82,12 +82,13 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
   if (!(o.label_smoothing >= 0 && o.label_smoothing <= 1))
     throw Error(ErrorCode::invalid_argument, cat("cross_entropy: label_smoothing must be within 0 and 1, not ", o.label_smoothing), {.op = "cross_entropy"});
 
-  const Tensor f = cast(logits, DType::f32), zero = literal(f, 0);
+  const Tensor f = cast(logits, real_dtype(logits.dtype())), zero = literal(f, 0);
   const int64_t a = f.rank() - 1;
-  const Tensor weight = o.weight.defined() ? cast(o.weight, DType::f32) : Tensor();
+  const Tensor weight = o.weight.defined() ? cast(o.weight, f.dtype()) : Tensor();
   auto row_sum = [&](const Tensor& x) { return reduce(ReduceOp::sum, x, {a}, true); };
+  const Tensor index = position_index(targets);
   const Tensor position = to_tensor(graph::iota(node_of(f)->device, DType::i32, f.shape(), int(a)));
-  const Tensor here = equal(position, expand_dims(cast(targets, DType::i32), -1));
+  const Tensor here = equal(position, expand_dims(index, -1));
   const Tensor lse = kept_logsumexp(f, a);
   Tensor loss;
   if (o.label_smoothing != 0) {  // the loss of each class, by the share that the class has
@@ -97,10 +98,10 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
   } else {
     loss = weight.defined() ? row_sum(where(here, (lse - f) * weight, zero)) : lse - row_sum(where(here, f, zero));
   }
-  const Tensor valid = less(cast(targets, DType::u32), size_scalar(f, classes));  // a negative target is a large one
+  const Tensor valid = less(cast(index, DType::u32), size_scalar(f, classes));  // a negative target is a large one
   loss = where(valid, squeeze(loss, -1), literal(f, std::numeric_limits<double>::quiet_NaN()));
-  const bool ignores = o.ignore_index && fits_dtype(targets.dtype(), double(*o.ignore_index));
-  const Tensor ignored = ignores ? equal(targets, literal(targets, double(*o.ignore_index))) : Tensor();
+  const bool ignores = o.ignore_index && fits_dtype(targets.dtype(), *o.ignore_index);
+  const Tensor ignored = ignores ? equal(targets, literal(targets, *o.ignore_index)) : Tensor();
   if (ignores) loss = where(ignored, zero, loss);
   if (o.reduction == Reduction::none) return cast(loss, logits.dtype());
   if (o.reduction == Reduction::sum) return cast(sum(loss), logits.dtype());

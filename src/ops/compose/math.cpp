@@ -1,4 +1,4 @@
-// Element-wise ops made of others. Floats are computed in f32 and rounded once.
+// Element-wise ops made of others. Floats are computed in f32 (f64 in itself) and rounded once.
 #include <limits>
 #include <numbers>
 
@@ -27,7 +27,17 @@ Halves exp_halves(const Tensor& f) {
   const Tensor h = exp(abs(f) * literal(f, 0.5));
   return {(h * literal(f, 0.5)) * h, (literal(f, 0.5) / h) / h};
 }
-double largest(DType t) { return t == DType::f16 ? 65504 : t == DType::bf16 ? 0x1.fep127 : 0x1.fffffep127; }
+double largest(DType t) {
+  switch (t) {
+    case DType::f64: return std::numeric_limits<double>::max();
+    case DType::f16: return 65504;
+    case DType::bf16: return 0x1.fep127;
+    default: return double(std::numeric_limits<float>::max());
+  }
+}
+// Below this |x| is what the inverse hyperbolic functions give, and above the other log(2|x|), to the last place.
+Tensor least_bent(const Tensor& f) { return literal(f, f.dtype() == DType::f64 ? 1e-8 : 1e-4); }
+Tensor most_bent(const Tensor& f) { return literal(f, f.dtype() == DType::f64 ? 0x1p28 : 8192); }
 
 }  // namespace
 
@@ -38,13 +48,13 @@ Tensor reciprocal(const Tensor& x) {
 
 Tensor sign(const Tensor& x) {
   require_number("sign", x);
-  if (x.dtype() == DType::u32) return minimum(x, literal(x, 1));
+  if (is_integer(x.dtype()) && !is_signed_integer(x.dtype())) return minimum(x, literal(x, 1));
   const Tensor zero = literal(x, 0);
   return where(greater(x, zero), literal(x, 1), where(less(x, zero), literal(x, -1), x));
 }
 
 Tensor clip(const Tensor& x, const Tensor& min, const Tensor& max) { return minimum(maximum(x, min), max); }
-Tensor clip(const Tensor& x, std::optional<double> min, std::optional<double> max) {
+Tensor clip(const Tensor& x, std::optional<Number> min, std::optional<Number> max) {
   require_number("clip", x);
   const Tensor low = min ? maximum(x, number(x, *min)) : x;
   return max ? minimum(low, number(x, *max)) : low;
@@ -52,32 +62,32 @@ Tensor clip(const Tensor& x, std::optional<double> min, std::optional<double> ma
 
 Tensor logaddexp(const Tensor& a, const Tensor& b) {
   const DType t = promote("logaddexp", a, b);
-  if (!is_float(t)) fail_dtype("logaddexp", {&a, &b}, "needs f32, f16 or bf16; cast() first");
-  const Tensor x = cast(a, DType::f32), y = cast(b, DType::f32);
+  if (!is_float(t)) fail_dtype("logaddexp", {&a, &b}, "needs floats; cast() first");
+  const Tensor x = cast(a, real_dtype(t)), y = cast(b, real_dtype(t));
   // Equal infinities have no difference.
   const Tensor gap = where(equal(x, y), literal(x, 0), -abs(x - y));
   return cast(maximum(x, y) + log1p(exp(gap)), t);
 }
 
 Tensor asin(const Tensor& x) {
-  return in_f32("asin", x, [](const Tensor& f) { return atan2(f, arc_sine_leg(f)); });
+  return in_real("asin", x, [](const Tensor& f) { return atan2(f, arc_sine_leg(f)); });
 }
 Tensor acos(const Tensor& x) {
-  return in_f32("acos", x, [](const Tensor& f) { return atan2(arc_sine_leg(f), f); });
+  return in_real("acos", x, [](const Tensor& f) { return atan2(arc_sine_leg(f), f); });
 }
 Tensor atan(const Tensor& x) {
-  return in_f32("atan", x, [](const Tensor& f) { return atan2(f, literal(f, 1)); });
+  return in_real("atan", x, [](const Tensor& f) { return atan2(f, literal(f, 1)); });
 }
 
 Tensor sinh(const Tensor& x) {
-  return in_f32("sinh", x, [](const Tensor& f) {
+  return in_real("sinh", x, [](const Tensor& f) {
     const Tensor e = expm1(f);
     const Halves h = exp_halves(f);
     return where(less(abs(f), literal(f, 1)), (e + e / (e + literal(f, 1))) * literal(f, 0.5), with_sign_of(f, h.growing - h.falling));
   });
 }
 Tensor cosh(const Tensor& x) {
-  return in_f32("cosh", x, [](const Tensor& f) {
+  return in_real("cosh", x, [](const Tensor& f) {
     const Halves h = exp_halves(f);
     return h.growing + h.falling;
   });
@@ -85,26 +95,26 @@ Tensor cosh(const Tensor& x) {
 
 // Near 0 the inverses are x itself (to its last place), far from it log(2x).
 Tensor asinh(const Tensor& x) {
-  return in_f32("asinh", x, [](const Tensor& f) {
+  return in_real("asinh", x, [](const Tensor& f) {
     const Tensor a = abs(f), one = literal(f, 1), s = a * a;
     const Tensor middle = log1p(a + s / (one + sqrt(s + one)));
     const Tensor far = log(a) + literal(f, std::numbers::ln2);
-    const Tensor r = with_sign_of(f, where(greater(a, literal(f, 8192)), far, middle));
-    return where(less(a, literal(f, 1e-4)), f, r);
+    const Tensor r = with_sign_of(f, where(greater(a, most_bent(f)), far, middle));
+    return where(less(a, least_bent(f)), f, r);
   });
 }
 Tensor acosh(const Tensor& x) {
-  return in_f32("acosh", x, [](const Tensor& f) {
+  return in_real("acosh", x, [](const Tensor& f) {
     const Tensor t = f - literal(f, 1);
     const Tensor middle = log1p(t + sqrt(t) * sqrt(t + literal(f, 2)));
-    return where(greater(f, literal(f, 8192)), log(f) + literal(f, std::numbers::ln2), middle);
+    return where(greater(f, most_bent(f)), log(f) + literal(f, std::numbers::ln2), middle);
   });
 }
 Tensor atanh(const Tensor& x) {
-  return in_f32("atanh", x, [](const Tensor& f) {
+  return in_real("atanh", x, [](const Tensor& f) {
     const Tensor a = abs(f);
     const Tensor r = with_sign_of(f, log1p((a + a) / (literal(f, 1) - a)) * literal(f, 0.5));
-    return where(less(a, literal(f, 1e-4)), f, r);
+    return where(less(a, least_bent(f)), f, r);
   });
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Of f32. Two passes, so that no large numbers cancel.
+// Of f32 or f64. Two passes, so that no large numbers cancel.
 Tensor variance(const Tensor& x, const std::vector<int64_t>& axes, double correction, bool keepdims) {
   const double n = double(count_over(x, axes));
   const Tensor centred = x - reduce(ReduceOp::sum, x, axes, true) / rule_number(x, n);
@@ -27,7 +27,7 @@ void check_correction(const char* op, double correction) {
 Tensor norm_of(const Tensor& f, const std::vector<int64_t>& axes, bool keepdims, double ord) {
   if (ord == 2) return sqrt(reduce(ReduceOp::sum, square(f), axes, keepdims));
   if (ord == 1) return reduce(ReduceOp::sum, abs(f), axes, keepdims);
-  if (ord == 0) return reduce(ReduceOp::sum, cast(cast(f, DType::bool_), DType::f32), axes, keepdims);
+  if (ord == 0) return reduce(ReduceOp::sum, cast(cast(f, DType::bool_), f.dtype()), axes, keepdims);
   const Tensor largest = reduce(ReduceOp::max, ord > 0 ? abs(f) : -abs(f), axes, keepdims);
   return ord > 0 ? maximum(largest, literal(f, 0)) : -largest;  // the maximum of nothing is -infinity
 }
@@ -37,13 +37,13 @@ Tensor norm_of(const Tensor& f, const std::vector<int64_t>& axes, bool keepdims,
 Tensor var(const Tensor& x, std::vector<int64_t> axes, double correction, bool keepdims) {
   axes = normalise_axes("var", x, std::move(axes));
   check_correction("var", correction);
-  return in_f32("var", x, [&](const Tensor& f) { return variance(f, axes, correction, keepdims); });
+  return in_real("var", x, [&](const Tensor& f) { return variance(f, axes, correction, keepdims); });
 }
 
 Tensor stddev(const Tensor& x, std::vector<int64_t> axes, double correction, bool keepdims) {
   axes = normalise_axes("stddev", x, std::move(axes));
   check_correction("stddev", correction);
-  return in_f32("stddev", x, [&](const Tensor& f) { return sqrt(variance(f, axes, correction, keepdims)); });
+  return in_real("stddev", x, [&](const Tensor& f) { return sqrt(variance(f, axes, correction, keepdims)); });
 }
 
 Tensor vector_norm(const Tensor& x, std::vector<int64_t> axes, bool keepdims, double ord) {
@@ -52,7 +52,7 @@ Tensor vector_norm(const Tensor& x, std::vector<int64_t> axes, bool keepdims, do
     throw Error(ErrorCode::invalid_argument, cat("vector_norm: ord must be 0, 1, 2, infinity or -infinity, not ", ord), {.op = "vector_norm"});
   if (ord == -infinity && x.rank() > 0 && count_over(x, axes) == 0)
     fail_shape("vector_norm", {&x}, "the smallest magnitude of nothing; an axis that is reduced has size 0");
-  return in_f32("vector_norm", x, [&](const Tensor& f) { return norm_of(f, axes, keepdims, ord); });
+  return in_real("vector_norm", x, [&](const Tensor& f) { return norm_of(f, axes, keepdims, ord); });
 }
 
 }  // namespace tenon

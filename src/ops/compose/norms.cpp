@@ -25,17 +25,17 @@ Tensor row_mean(const Tensor& x) {
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
   check_channels("layer_norm", x, weight);
   if (bias.defined()) check_channels("layer_norm", x, bias);
-  return in_f32("layer_norm", x, [&](const Tensor& f) {
+  return in_real("layer_norm", x, [&](const Tensor& f) {
     const Tensor centred = f - row_mean(f);
-    const Tensor scaled = centred * rsqrt(row_mean(square(centred)) + rule_number(f, eps)) * cast(weight, DType::f32);
-    return bias.defined() ? scaled + cast(bias, DType::f32) : scaled;
+    const Tensor scaled = centred * rsqrt(row_mean(square(centred)) + rule_number(f, eps)) * cast(weight, f.dtype());
+    return bias.defined() ? scaled + cast(bias, f.dtype()) : scaled;
   });
 }
 
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   check_channels("rms_norm", x, weight);
-  return in_f32("rms_norm", x, [&](const Tensor& f) {
-    return f * rsqrt(row_mean(square(f)) + rule_number(f, eps)) * cast(weight, DType::f32);
+  return in_real("rms_norm", x, [&](const Tensor& f) {
+    return f * rsqrt(row_mean(square(f)) + rule_number(f, eps)) * cast(weight, f.dtype());
   });
 }
 
@@ -55,13 +55,13 @@ Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& weight, const T
   channel[0] = x.dim(1);
   std::vector<int64_t> axes;
   for (int64_t a = 2; a < int64_t(split.size()); ++a) axes.push_back(a);
-  return in_f32("group_norm", x, [&](const Tensor& f) {
+  return in_real("group_norm", x, [&](const Tensor& f) {
     const Tensor g = reshape(f, split), n = rule_number(f, double(count_over(g, axes)));
     auto group_mean = [&](const Tensor& t) { return reduce(ReduceOp::sum, t, axes, true) / n; };
     const Tensor centred = g - group_mean(g);
     Tensor out = reshape(centred * rsqrt(group_mean(square(centred)) + rule_number(f, eps)), x.shape());
-    if (weight.defined()) out = out * reshape(cast(weight, DType::f32), channel);
-    return bias.defined() ? out + reshape(cast(bias, DType::f32), channel) : out;
+    if (weight.defined()) out = out * reshape(cast(weight, f.dtype()), channel);
+    return bias.defined() ? out + reshape(cast(bias, f.dtype()), channel) : out;
   });
 }
 

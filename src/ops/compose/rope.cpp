@@ -10,10 +10,11 @@ using namespace ops;
 Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, RopePairing pairing) {
   const bool shapes_ok = x.rank() >= 2 && x.dim(-1) % 2 == 0 && cos.shape() == Shape{x.dim(-2), x.dim(-1) / 2} && sin.shape() == cos.shape();
   if (!shapes_ok) fail_shape("rope", {&x, &cos, &sin}, "x must be [.., T, D] with even D, cos and sin [T, D/2]");
-  if (cos.dtype() != DType::f32 || sin.dtype() != DType::f32) fail_dtype("rope", {&x, &cos, &sin}, "cos and sin must be f32");
+  for (const Tensor* t : {&cos, &sin})
+    if (t->dtype() != DType::f32 && t->dtype() != DType::f64) fail_dtype("rope", {&x, &cos, &sin}, "cos and sin must be f32 or f64");
   const int64_t T = x.dim(-2), half = x.dim(-1) / 2;
   const bool is_half = pairing == RopePairing::half;
-  return in_f32("rope", x, [&](const Tensor& f) {
+  return in_real("rope", x, [&](const Tensor& f) {
     Shape split = x.shape();
     split.back() = is_half ? 2 : half;
     split.push_back(is_half ? half : 2);
@@ -24,7 +25,7 @@ Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, RopePairing p
     sign_shape[split.size() - (is_half ? 2 : 1)] = 2;
     const Tensor member = to_tensor(graph::iota(node_of(x)->device, DType::i32, sign_shape, int(split.size()) - (is_half ? 2 : 1)));
     const Tensor sign = where(equal(member, literal(member, 0)), literal(f, -1), literal(f, 1));
-    return reshape(p * reshape(cos, table) + partner * (sign * reshape(sin, table)), x.shape());
+    return reshape(p * reshape(cast(cos, f.dtype()), table) + partner * (sign * reshape(cast(sin, f.dtype()), table)), x.shape());
   });
 }
 

@@ -35,7 +35,7 @@ Tensor ops::kept_logsumexp(const Tensor& x, int64_t axis) {
 
 Tensor softmax(const Tensor& x, int64_t axis) {
   const int64_t a = axis_of("softmax", x, axis);
-  return in_f32("softmax", x, [&](const Tensor& f) {
+  return in_real("softmax", x, [&](const Tensor& f) {
     const Tensor e = exp(f - stable_max(f, a));
     const Tensor s = row_sum(e, a);
     return e / where(equal(s, literal(s, 0)), literal(s, 1), s);
@@ -44,7 +44,7 @@ Tensor softmax(const Tensor& x, int64_t axis) {
 
 Tensor log_softmax(const Tensor& x, int64_t axis) {
   const int64_t a = axis_of("log_softmax", x, axis);
-  return in_f32("log_softmax", x, [&](const Tensor& f) {
+  return in_real("log_softmax", x, [&](const Tensor& f) {
     const Tensor shifted = f - stable_max(f, a);
     return shifted - log(row_sum(exp(shifted), a));
   });
@@ -52,7 +52,7 @@ Tensor log_softmax(const Tensor& x, int64_t axis) {
 
 Tensor logsumexp(const Tensor& x, int64_t axis, bool keepdims) {
   const int64_t a = axis_of("logsumexp", x, axis);
-  const Tensor kept = in_f32("logsumexp", x, [&](const Tensor& f) { return kept_logsumexp(f, a); });
+  const Tensor kept = in_real("logsumexp", x, [&](const Tensor& f) { return kept_logsumexp(f, a); });
   return keepdims || x.rank() == 0 ? kept : squeeze(kept, a);
 }
 
