@@ -112,7 +112,10 @@ Tensor concat(const std::vector<Tensor>& parts, int64_t axis) {
   if (first.rank() == 0) fail_shape("concat", {&first}, "a 0-d tensor has no axis; expand_dims() it first");
   const int a = normalise_axis("concat", axis, first.rank());
   DType t = first.dtype();
-  for (const Tensor& p : parts) t = promote("concat", to_tensor(graph::constant(node_of(p)->device, t, 0, {})), p);
+  for (const Tensor& p : parts) {
+    promote("concat", first, p);  // its errors name two of the parts
+    t = promote("concat", to_tensor(graph::constant(node_of(p)->device, t, 0, {})), p);
+  }
   std::vector<NodeRef> nodes;
   for (const Tensor& p : parts) {
     bool ok = p.rank() == first.rank();

@@ -4,7 +4,6 @@
 
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <random>
 #include <string_view>
 #include <vector>
@@ -79,6 +78,15 @@ struct Arguments {
   }
 };
 
+// Those that are not rounded correctly.
+bool is_function(ScalarOp op) {
+  for (const ScalarOp f : {ScalarOp::exp, ScalarOp::log, ScalarOp::tanh, ScalarOp::erf, ScalarOp::exp2, ScalarOp::expm1, ScalarOp::log1p,
+                           ScalarOp::log2, ScalarOp::log10, ScalarOp::pow, ScalarOp::sin, ScalarOp::cos, ScalarOp::tan, ScalarOp::atan2,
+                           ScalarOp::erfinv, ScalarOp::lgamma, ScalarOp::floor_div, ScalarOp::rem})
+    if (op == f) return true;
+  return false;
+}
+
 bool near(const OpOnLane& o, uint64_t got, uint64_t want) {
   if (got == want) return true;
   if (!is_float(o.result)) return false;
@@ -86,8 +94,7 @@ bool near(const OpOnLane& o, uint64_t got, uint64_t want) {
   const double x = real(got), y = real(want);
   if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
   if (o.op == ScalarOp::lgamma && std::fabs(x - y) < 1e-14) return true;
-  const bool function = o.op != ScalarOp::fma && o.op != ScalarOp::rem && o.lane == Lane::f64 && o.result == Lane::f64 && !std::strchr("ans", info(o.op).name[0]);
-  return function && std::signbit(x) == std::signbit(y) && (got > want ? got - want : want - got) <= 4;
+  return is_function(o.op) && o.lane == Lane::f64 && std::signbit(x) == std::signbit(y) && (got > want ? got - want : want - got) <= 4;
 }
 
 TEST(WideLanes, EveryOpAgreesWithThePlainOps) {

@@ -80,6 +80,8 @@ inline Real wrap(DType t, Whole v) {
     default: return Real(int32_t(bits));
   }
 }
+// The C library's long double pow gives infinity for -infinity to the power -2^63.
+inline Real power(Real a, Real b) { return std::isinf(a) ? Real(std::pow(double(a), double(b))) : std::pow(a, b); }
 inline int64_t width(DType t) { return 8 * block_bytes(t); }
 inline Values integer_map(const Values& a, const Values& b, const std::function<Whole(Whole, Whole)>& f) {
   return map(a, b, [&](Real x, Real y) { return wrap(a.dtype, f(Whole(x), Whole(y))); });

@@ -128,6 +128,10 @@ long double log_gamma(long double x) {
 #endif
 }
 
+double power(double x, double y) { return std::pow(x, y); }
+// glibc 2.36 gives infinity for -infinity to the power -2^63 in long double.
+long double power(long double x, long double y) { return std::isinf(x) ? std::pow(double(x), double(y)) : std::pow(x, y); }
+
 uint64_t shifted(ScalarOp op, Lane lane, uint64_t x, uint64_t by) {
   const uint64_t width = is_wide(lane) ? 64 : 32;
   if (op == ScalarOp::shift_left) return by < width ? x << by : 0;
@@ -182,7 +186,7 @@ uint64_t apply_float(ScalarOp op, const uint64_t* x) {
     case ScalarOp::log1p: return bits(F(std::log1p(w)));
     case ScalarOp::log2: return bits(F(std::log2(w)));
     case ScalarOp::log10: return bits(F(std::log10(w)));
-    case ScalarOp::pow: return bits(F(std::pow(w, v)));
+    case ScalarOp::pow: return bits(F(power(w, v)));
     case ScalarOp::sin: return bits(F(std::sin(w)));
     case ScalarOp::cos: return bits(F(std::cos(w)));
     case ScalarOp::tan: return bits(F(std::tan(w)));

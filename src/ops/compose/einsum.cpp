@@ -169,6 +169,7 @@ Tensor einsum(const std::string& subscripts, const std::vector<Tensor>& operands
     if (rest < 0 || (rest > 0 && !inputs[i].ellipsis))
       fail(subscripts, cat("operand ", int64_t(i), " has ", x.rank(), " axes ", to_string(x.shape()), ", its subscripts name ", inputs[i].letters()));
     if (x.dtype() == DType::bool_) fail_dtype("einsum", {&x}, "needs numbers; cast() it first");
+    promote("einsum", operands[0], x);  // its errors name two of the operands
     type = promote("einsum", to_tensor(graph::constant(node_of(x)->device, type, 0, {})), x);
     most = std::max(most, rest);
     labels.push_back(inputs[i].labels(rest));
