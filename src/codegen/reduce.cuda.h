@@ -1,0 +1,134 @@
+// Part of kernels' text: accumulators of the reductions of src/runtime/kernel.h, and how a team of threads merges them.
+// See prelude.cuda.h. An accumulator starts as its identity, takes elements in the order of their positions within a
+// thread, and is merged in a fixed order of threads: the result is a function of the row's length alone.
+
+namespace tenon {
+namespace gpu {
+
+template <class T> struct Of;
+template <> struct Of<float> {
+  static float add(float a, float b) { return a + b; }
+  static float mul(float a, float b) { return a * b; }
+  static float max(float a, float b) { return max_f(a, b); }
+  static float lowest() { return -infinity; }
+  static bool is_nan(float a) { return a != a; }
+};
+template <> struct Of<int32_t> {
+  static int32_t add(int32_t a, int32_t b) { return add_i(a, b); }
+  static int32_t mul(int32_t a, int32_t b) { return mul_i(a, b); }
+  static int32_t max(int32_t a, int32_t b) { return max_i(a, b); }
+  static int32_t lowest() { return int32_t(0x80000000u); }
+  static bool is_nan(int32_t) { return false; }
+};
+template <> struct Of<uint32_t> {
+  static uint32_t add(uint32_t a, uint32_t b) { return a + b; }
+  static uint32_t mul(uint32_t a, uint32_t b) { return a * b; }
+  static uint32_t max(uint32_t a, uint32_t b) { return max_u(a, b); }
+  static uint32_t lowest() { return 0u; }
+  static bool is_nan(uint32_t) { return false; }
+};
+template <> struct Of<double> {
+  static double add(double a, double b) { return a + b; }
+  static double mul(double a, double b) { return a * b; }
+  static double max(double a, double b) {
+    const double r = a > b ? a : b;
+    const double zero = (__builtin_bit_cast(uint64_t, a) >> 63) != 0 ? b : a;  // +0 of two zeros
+    return a != a ? a : a == b ? zero : r;
+  }
+  static double lowest() { return -double(infinity); }
+  static bool is_nan(double a) { return a != a; }
+};
+template <> struct Of<int64_t> {
+  static int64_t add(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
+  static int64_t mul(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
+  static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+  static int64_t lowest() { return int64_t(0x8000000000000000u); }
+  static bool is_nan(int64_t) { return false; }
+};
+
+template <class T> struct SumOf {
+  T value = T(0);
+  void add(T x, int64_t) { value = Of<T>::add(value, x); }
+  void merge(const SumOf& later) { value = Of<T>::add(value, later.value); }
+  T result() const { return value; }
+};
+template <class T> struct ProdOf {
+  T value = T(1);
+  void add(T x, int64_t) { value = Of<T>::mul(value, x); }
+  void merge(const ProdOf& later) { value = Of<T>::mul(value, later.value); }
+  T result() const { return value; }
+};
+template <class T> struct MaxOf {
+  T value = Of<T>::lowest();
+  void add(T x, int64_t) { value = Of<T>::max(value, x); }
+  void merge(const MaxOf& later) { value = Of<T>::max(value, later.value); }
+  T result() const { return value; }
+};
+// The position of the first maximum; the first NaN wins. Positions count within the row.
+template <class T> struct ArgmaxOf {
+  T value = Of<T>::lowest();
+  uint32_t position = 0xffffffffu;
+  void take(T x, uint32_t at) {
+    if (position == 0xffffffffu || wins(x, at)) value = x, position = at;
+  }
+  bool wins(T x, uint32_t at) const {
+    const bool nan = Of<T>::is_nan(x), best_nan = Of<T>::is_nan(value);
+    if (nan != best_nan) return nan;
+    if (nan || x == value) return at < position;
+    return x > value;
+  }
+  void add(T x, int64_t at) { take(x, uint32_t(at)); }
+  void merge(const ArgmaxOf& later) {
+    if (later.position != 0xffffffffu) take(later.value, later.position);
+  }
+  uint32_t result() const { return position == 0xffffffffu ? 0u : position; }
+};
+
+template <class A>
+inline A shuffled(const A& a, int mask) {
+  constexpr int words = int(sizeof(A) / 4);
+  uint32_t in[words], out[words];
+  __builtin_memcpy(in, &a, sizeof(A));
+#pragma unroll
+  for (int w = 0; w < words; ++w) out[w] = __shfl_xor_sync(0xffffffffu, in[w], mask);
+  A r;
+  __builtin_memcpy(&r, out, sizeof(A));
+  return r;
+}
+// All lanes of a warp get the same bits: the lower lane's part comes first.
+template <class A>
+inline A merged_in_warp(A a) {
+#pragma unroll
+  for (int mask = 1; mask < 32; mask <<= 1) {
+    A other = shuffled(a, mask);
+    if (threadIdx.x & mask) {
+      other.merge(a);
+      a = other;
+    } else {
+      a.merge(other);
+    }
+  }
+  return a;
+}
+// Merges over a team of 32 threads (a warp) or of a whole group; every thread gets the result.
+template <int team, class A>
+inline A merged(A a) {
+  a = merged_in_warp(a);
+  if (team == 32) return a;
+  __shared__ uint64_t parts[(team / 32) * 3];
+  static_assert(sizeof(A) <= 24, "an accumulator has at most 24 bytes");
+  __syncthreads();  // what was read from `parts` before has been read
+  if ((threadIdx.x & 31) == 0) __builtin_memcpy(&parts[(threadIdx.x / 32) * 3], &a, sizeof(A));
+  __syncthreads();
+  A all;
+  __builtin_memcpy(&all, &parts[0], sizeof(A));
+  for (int w = 1; w < team / 32; ++w) {
+    A part;
+    __builtin_memcpy(&part, &parts[w * 3], sizeof(A));
+    all.merge(part);
+  }
+  return all;
+}
+
+}  // namespace gpu
+}  // namespace tenon

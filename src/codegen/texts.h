@@ -1,0 +1,14 @@
+// Texts that kernels are put together from: files of this tree, compiled into the library (see CMakeLists.txt).
+#pragma once
+
+namespace tenon::codegen::texts {
+extern const char* const params;             // src/runtime/params.h
+extern const char* const half;               // src/core/half.h
+extern const char* const math;               // src/kernels/scalar/math.cpu.h
+extern const char* const wide_math;          // src/kernels/scalar/wide_math.cpu.h
+extern const char* const rounding;           // src/kernels/scalar/rounding.cpu.h
+extern const char* const prelude;            // src/codegen/*.cuda.h
+extern const char* const instructions;
+extern const char* const wide_instructions;
+extern const char* const reduce;
+}  // namespace tenon::codegen::texts
