@@ -1,17 +1,39 @@
 #include "codegen/codegen.h"
 
+#include "codegen/attention.h"
+#include "codegen/products.h"
 #include "codegen/region.h"
 
 namespace tenon::codegen {
+namespace {
+
+// A family of kernels that the generator knows.
+struct Family {
+  const char* name;
+  Source (*emit)(const KernelDesc&);
+  Extent (*extent)(const KernelDesc&, const Params&);
+};
+constexpr Family families[] = {
+    {"map", emit_map, map_extent},
+    {"row", emit_row, row_extent},
+    {"matmul", emit_matmul, matmul_extent},
+    {"quant_matmul", emit_quant_matmul, quant_matmul_extent},
+    {"attention", emit_attention, attention_extent},
+};
+
+const Family* find(const KernelDesc& desc) {
+  for (const Family& f : families)
+    if (desc.family == f.name) return &f;
+  return nullptr;
+}
+
+}  // namespace
 
 Source emit(const KernelDesc& desc, const Target&) {
-  if (desc.family == "map") return emit_map(desc);
-  if (desc.family == "row") return emit_row(desc);
-  return {};
+  const Family* f = find(desc);
+  return f ? f->emit(desc) : Source();
 }
 
-Extent extent(const KernelDesc& desc, const Target&, const Params& params) {
-  return desc.family == "map" ? map_extent(desc, params) : row_extent(desc, params);
-}
+Extent extent(const KernelDesc& desc, const Target&, const Params& params) { return find(desc)->extent(desc, params); }
 
 }  // namespace tenon::codegen

@@ -11,4 +11,7 @@ extern const char* const prelude;            // src/codegen/*.cuda.h
 extern const char* const instructions;
 extern const char* const wide_instructions;
 extern const char* const reduce;
+extern const char* const products;
+extern const char* const quant_products;
+extern const char* const attention;
 }  // namespace tenon::codegen::texts

@@ -1,0 +1,237 @@
+// Part of kernels' text: attention with online softmax (M. Milakov, N. Gimelshein, 2018; T. Dao et al., 2022). Before it
+// stand Buffers, finish(), load_q, load_k, load_v and, where there are, load_mask and load_bias; and the constants causal,
+// windowed, capped, masked, biased.
+//
+// A group of 128 threads takes 16 rows, 128 columns of the values and a range of keys. Rows are the queries of all heads
+// that share keys, head by head, so those heads read keys and values once. Long ranges are cut into parts of 256 keys,
+// whatever their number, and merged in order.
+
+constexpr int row_tile = 16, key_tile = 32, depth_tile = 32, column_tile = 128, part_keys = 256;
+
+inline float exp_of(float x) { return exp_f32(x); }
+
+struct Work {
+  int64_t b, g, row0, column0;  // batch, key head, first row, first column of the values
+  int64_t rows;                 // of this batch and key head
+  int64_t keys;                 // valid ones
+  int64_t q_start;              // position of query 0
+};
+
+inline Work work_of(const Buffers& B, const AttentionParams& a, int64_t group, int64_t row_tiles, int64_t column_tiles) {
+  Work w;
+  const Quotient c = divide(group, column_tiles), r = divide(c.quotient, row_tiles), g = divide(r.quotient, a.g);
+  w.column0 = c.rest * column_tile;
+  w.row0 = r.rest * row_tile;
+  w.g = g.rest;
+  w.b = g.quotient;
+  w.rows = divide(a.h, a.g).quotient * int64_t(a.t);
+  w.keys = a.kv_len_slot == no_slot ? int64_t(a.s) : smaller(int64_t(B.scalars[a.kv_len_slot]), a.s);
+  w.q_start = a.q_start_slot == no_slot ? w.keys - int64_t(a.t) : int64_t(B.scalars[a.q_start_slot]);
+  return w;
+}
+
+struct Row {
+  int64_t h, t;
+};
+inline Row row_of(const AttentionParams& a, const Work& w, int64_t row) {
+  const Quotient q = divide(row, a.t);
+  return {w.g * divide(a.h, a.g).quotient + q.quotient, q.rest};
+}
+
+inline bool sees(const Buffers& B, const AttentionParams& a, const Work& w, const Row& r, int64_t s) {
+  if (s >= w.keys) return false;
+  const int64_t position = w.q_start + r.t;
+  if (causal && s > position) return false;
+  if (windowed && s <= position - int64_t(a.window)) return false;
+  if (masked) return load_mask(B, w.b * int64_t(a.mask[0]) + r.h * int64_t(a.mask[1]) + r.t * int64_t(a.mask[2]) + s * int64_t(a.mask[3])) != 0.0f;
+  return true;
+}
+
+inline float score_of(const Buffers& B, const AttentionParams& a, const Work& w, const Row& r, int64_t s, float dot) {
+  float x = dot * a.scale;
+  if (capped) x = a.soft_cap * tanh_f32(x / a.soft_cap);
+  if (biased) x += load_bias(B, w.b * int64_t(a.bias[0]) + r.h * int64_t(a.bias[1]) + r.t * int64_t(a.bias[2]) + s * int64_t(a.bias[3]));
+  return x;
+}
+
+// Keys from `first` to `last` for the rows of `w`. Thread t ends with column t of all 16 rows in `out`, not yet divided;
+// `most` and `sum` (of each row) lie in shared memory.
+struct RowState {
+  float most[row_tile], sum[row_tile], rescale[row_tile];
+};
+
+inline void attend(const Buffers& B, const AttentionParams& a, const Work& w, int64_t first, int64_t last, RowState& state, float (&out)[row_tile]) {
+  __shared__ float sq[row_tile * (depth_tile + 1)];
+  __shared__ float sk[key_tile * (depth_tile + 1)];
+  __shared__ float sp[row_tile * key_tile];
+  __shared__ float sv[key_tile * column_tile];
+  const int t = threadIdx.x, my_row = t / 8;
+  if (t < row_tile) state.most[t] = -infinity, state.sum[t] = 0.0f;
+#pragma unroll
+  for (int i = 0; i < row_tile; ++i) out[i] = 0.0f;
+  const bool row_exists = w.row0 + my_row < w.rows;
+  const Row mine = row_of(a, w, row_exists ? w.row0 + my_row : 0);
+  for (int64_t s0 = first; s0 < last; s0 += key_tile) {
+    float dot[4] = {};
+    for (int64_t d0 = 0; d0 < int64_t(a.d); d0 += depth_tile) {
+      __syncthreads();
+      for (int at = t; at < row_tile * depth_tile; at += 128) {
+        const int r = at / depth_tile, d = at % depth_tile;
+        float x = 0.0f;
+        if (w.row0 + r < w.rows && d0 + d < int64_t(a.d)) {
+          const Row row = row_of(a, w, w.row0 + r);
+          x = load_q(B, w.b * int64_t(a.q_b) + row.h * int64_t(a.q_h) + row.t * int64_t(a.q_t) + d0 + d);
+        }
+        sq[r * (depth_tile + 1) + d] = x;
+      }
+      for (int at = t; at < key_tile * depth_tile; at += 128) {
+        const int s = at / depth_tile, d = at % depth_tile;
+        sk[s * (depth_tile + 1) + d] = s0 + s < last && d0 + d < int64_t(a.d)
+            ? load_k(B, w.b * int64_t(a.k_b) + w.g * int64_t(a.k_g) + (s0 + s) * int64_t(a.k_s) + d0 + d) : 0.0f;
+      }
+      __syncthreads();
+#pragma unroll 8
+      for (int d = 0; d < depth_tile; ++d) {
+        const float x = sq[my_row * (depth_tile + 1) + d];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) dot[i] = fmaf(x, sk[(t % 8 + 8 * i) * (depth_tile + 1) + d], dot[i]);
+      }
+    }
+    // The largest score of the row so far: eight neighbouring threads share a row.
+    float score[4];
+    bool seen[4];
+    float most = -infinity;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int64_t s = s0 + t % 8 + 8 * i;
+      seen[i] = row_exists && s < last && sees(B, a, w, mine, s);
+      score[i] = seen[i] ? score_of(B, a, w, mine, s, dot[i]) : -infinity;
+      most = max_f(most, score[i]);
+    }
+#pragma unroll
+    for (int mask = 1; mask < 8; mask <<= 1) most = max_f(most, __shfl_xor_sync(0xffffffffu, most, mask));
+    const float before = state.most[my_row], now = max_f(before, most), base = now == -infinity ? 0.0f : now;
+    float sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float weight = seen[i] ? exp_of(score[i] - base) : 0.0f;
+      sum += weight;
+      sp[my_row * key_tile + t % 8 + 8 * i] = seen[i] ? weight : -1.0f;  // unseen: its value is not touched
+    }
+#pragma unroll
+    for (int mask = 1; mask < 8; mask <<= 1) {
+      const float other = __shfl_xor_sync(0xffffffffu, sum, mask);
+      sum = t & mask ? other + sum : sum + other;
+    }
+    __syncwarp();
+    if (t % 8 == 0) {
+      const float rescale = before == -infinity ? 0.0f : exp_of(before - base);
+      state.rescale[my_row] = rescale;
+      state.sum[my_row] = state.sum[my_row] * rescale + sum;
+      state.most[my_row] = now;
+    }
+    for (int at = t; at < key_tile * column_tile; at += 128) {
+      const int s = at / column_tile, c = at % column_tile;
+      sv[at] = s0 + s < last && w.column0 + c < int64_t(a.d)
+          ? load_v(B, w.b * int64_t(a.v_b) + w.g * int64_t(a.v_g) + (s0 + s) * int64_t(a.v_s) + w.column0 + c) : 0.0f;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int r = 0; r < row_tile; ++r) out[r] *= state.rescale[r];
+    for (int s = 0; s < key_tile; ++s) {
+      const float v = sv[s * column_tile + t];
+#pragma unroll
+      for (int r = 0; r < row_tile; ++r) {
+        const float weight = sp[r * key_tile + s];
+        if (!(weight < 0.0f)) out[r] = fmaf(weight, v, out[r]);
+      }
+    }
+    __syncthreads();
+  }
+  __syncthreads();
+}
+
+inline int64_t output_number(const AttentionParams& a, const Work& w, int64_t row, int64_t column) {
+  const Row r = row_of(a, w, row);
+  return ((w.b * int64_t(a.h) + r.h) * int64_t(a.t) + r.t) * int64_t(a.d) + column;
+}
+
+// The keys that any of the rows can see lie in [first, last).
+struct KeyRange {
+  int64_t first, last;
+};
+inline KeyRange keys_of(const AttentionParams& a, const Work& w) {
+  int64_t latest = 0, earliest = int64_t(a.t) - 1;  // queries of these rows
+  const int64_t last_row = smaller(w.row0 + row_tile, w.rows) - 1;
+  if (divide(w.row0, a.t).quotient == divide(last_row, a.t).quotient) {
+    earliest = divide(w.row0, a.t).rest;
+    latest = divide(last_row, a.t).rest;
+  } else {
+    earliest = 0;
+    latest = int64_t(a.t) - 1;
+  }
+  KeyRange r = {0, w.keys};
+  if (causal) r.last = smaller(r.last, w.q_start + latest + 1);
+  if (windowed) {
+    const int64_t from = w.q_start + earliest - int64_t(a.window) + 1;
+    if (from > 0) r.first = from / key_tile * key_tile;  // in whole tiles: what is added together does not depend on it
+  }
+  return r;
+}
+
+inline void whole_attention(const Buffers& B, const Params& p, int64_t row_tiles, int64_t column_tiles) {
+  __shared__ RowState state;
+  const AttentionParams& a = p.attention;
+  const Work w = work_of(B, a, group_index(), row_tiles, column_tiles);
+  const KeyRange keys = keys_of(a, w);
+  float out[row_tile];
+  attend(B, a, w, keys.first, keys.last, state, out);
+  const int64_t column = w.column0 + threadIdx.x;
+  if (column >= int64_t(a.d)) return;
+#pragma unroll
+  for (int r = 0; r < row_tile; ++r)
+    if (w.row0 + r < w.rows) finish(B, p, output_number(a, w, w.row0 + r, column), state.sum[r] == 0.0f ? 0.0f : out[r] / state.sum[r]);
+}
+
+// Scratch of a part: for each of 16 rows most, sum and 128 columns.
+constexpr int part_floats = row_tile * (2 + column_tile);
+
+inline void part_attention(const Buffers& B, const Params& p, int64_t row_tiles, int64_t column_tiles, int64_t parts, float* scratch) {
+  __shared__ RowState state;
+  const AttentionParams& a = p.attention;
+  const Quotient place = divide(group_index(), parts);
+  const Work w = work_of(B, a, place.quotient, row_tiles, column_tiles);
+  KeyRange keys = keys_of(a, w);
+  const int64_t begin = place.rest * part_keys;
+  keys.first = keys.first > begin ? keys.first : begin;
+  keys.last = smaller(keys.last, begin + part_keys);
+  float out[row_tile];
+  attend(B, a, w, keys.first, keys.last, state, out);
+  float* mine = scratch + group_index() * part_floats;
+  const int t = threadIdx.x;
+  if (t < row_tile) mine[t] = state.most[t], mine[row_tile + t] = state.sum[t];
+#pragma unroll
+  for (int r = 0; r < row_tile; ++r) mine[2 * row_tile + r * column_tile + t] = out[r];
+}
+
+inline void merge_attention(const Buffers& B, const Params& p, int64_t row_tiles, int64_t column_tiles, int64_t parts, const float* scratch) {
+  const AttentionParams& a = p.attention;
+  const Work w = work_of(B, a, group_index(), row_tiles, column_tiles);
+  const KeyRange keys = keys_of(a, w);
+  const int64_t column = w.column0 + threadIdx.x;
+  if (column >= int64_t(a.d)) return;
+  const int64_t first = keys.first / part_keys, last = smaller(round_up_quotient(keys.last < 0 ? 0 : keys.last, part_keys), parts);
+  for (int r = 0; r < row_tile; ++r) {
+    if (w.row0 + r >= w.rows) break;
+    float most = -infinity, sum = 0.0f, value = 0.0f;
+    for (int64_t part = first; part < last; ++part) {
+      const float* theirs = scratch + (group_index() * parts + part) * part_floats;
+      const float m = theirs[r], now = max_f(most, m), base = now == -infinity ? 0.0f : now;
+      const float mine = most == -infinity ? 0.0f : exp_of(most - base), other = m == -infinity ? 0.0f : exp_of(m - base);
+      sum = sum * mine + theirs[row_tile + r] * other;
+      value = value * mine + theirs[2 * row_tile + r * column_tile + threadIdx.x] * other;
+      most = now;
+    }
+    finish(B, p, output_number(a, w, w.row0 + r, column), sum == 0.0f ? 0.0f : value / sum);
+  }
+}

@@ -1,0 +1,32 @@
+#include "codegen/epilogue.h"
+
+#include "base/cat.h"
+
+namespace tenon::codegen {
+
+using Kind = Instr::Kind;
+
+void emit_epilogue(Code& code, const KernelDesc& d, const ProgramText& text) {
+  code.line("inline void finish(const Buffers& B, const Params& p, int64_t at, float result) {");
+  text.coordinates(code, "at", 0, d.outer_rank);
+  const auto offset = [&](int o) { return cat(text.offset_base(o), " + ", text.offset_terms(o, 0, d.outer_rank)); };
+  for (size_t k = 0; k < d.program.size(); ++k) {
+    const Instr& i = d.program[k];
+    const bool placed = i.kind == Kind::load || i.kind == Kind::gather || i.kind == Kind::index || i.kind == Kind::store;
+    const std::string at = placed ? offset(i.operand) : std::string();
+    if (i.kind == Kind::accumulator) code.line("const float v", k, " = result;");
+    else if (i.kind == Kind::store) code.line(text.buffer(i.operand), "[", at, "] = ", text.stored(i), ";");
+    else text.value(code, k, at, {});
+  }
+  code.line("}");
+}
+
+void emit_load(Code& code, const KernelDesc& d, const char* name, int operand) {
+  const DType t = d.operands[size_t(operand)].dtype;
+  const std::string from = is_quantised(t) ? cat("load_", to_string(t), "(B.b", operand, ", i)")
+                           : t == DType::bool_ ? cat("float(from_bool(B.b", operand, "[i]))")
+                                               : cat("from_", to_string(t), "(B.b", operand, "[i])");
+  code.line("inline float load_", name, "(const Buffers& B, int64_t i) { return ", from, "; }");
+}
+
+}  // namespace tenon::codegen

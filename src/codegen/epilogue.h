@@ -1,0 +1,14 @@
+// An anchor's epilogue as a function of kernels' text.
+#pragma once
+#include "codegen/program.h"
+
+namespace tenon::codegen {
+
+// `inline void finish(const Buffers& B, const Params& p, int64_t at, float result)`: takes the anchor's result for the
+// element with the row-major number `at` of its output and stores what the description's program makes of it.
+void emit_epilogue(Code& code, const KernelDesc& desc, const ProgramText& text);
+
+// `inline float load_<name>(const Buffers& B, int64_t element)`: an element of one of the anchor's own operands.
+void emit_load(Code& code, const KernelDesc& desc, const char* name, int operand);
+
+}  // namespace tenon::codegen
