@@ -1,5 +1,7 @@
 #include "ops/rules.h"
 
+#include <limits>
+
 #include "base/check.h"
 
 namespace tenon::ops {
@@ -121,6 +123,10 @@ Tensor literal(const Tensor& x, Number value) {
   const DType t = x.dtype();
   if (!fits_dtype(t, value)) fail_dtype("number", {&x}, cat(text_of(value), " is no ", to_string(t), "; cast() the tensor first"));
   return to_tensor(graph::constant(node_of(x)->device, t, value, {}));
+}
+
+Tensor lowest(const Tensor& x) {
+  return literal(x, is_float(x.dtype()) ? Number(-std::numeric_limits<double>::infinity()) : Number(range_of(x.dtype()).low));
 }
 
 Tensor all_ones(const Tensor& x) {

@@ -28,6 +28,7 @@ Tensor rule_number(const Tensor& x, Number value);
 // A literal of an op's own rule: always structure.
 Tensor literal(const Tensor& x, Number value);
 std::string text_of(Number value);
+Tensor lowest(const Tensor& x);    // -infinity, or the smallest integer
 Tensor all_ones(const Tensor& x);  // every bit of an integer dtype
 
 Tensor binary(const char* op, ScalarOp scalar, const Tensor& a, const Tensor& b);

@@ -28,8 +28,7 @@ void parameters(const Node& n, std::span<const OperandView> views, std::span<con
 Tensor identity(ScanOp op, const Tensor& x) {
   if (op == ScanOp::sum) return literal(x, 0);
   if (op == ScanOp::prod) return literal(x, 1);
-  if (is_float(x.dtype())) return literal(x, -std::numeric_limits<double>::infinity());
-  return literal(x, x.dtype() == DType::i32 ? -2147483648.0 : 0);
+  return lowest(x);
 }
 
 Tensor combine(ScanOp op, const Tensor& before, const Tensor& x) {
@@ -88,11 +87,12 @@ Tensor scan(const char* name, ScanOp op, const Tensor& x, int64_t axis) {
   if (float_only) require_float(name, x);
   if (!is_float(x.dtype()) && !is_integer(x.dtype())) fail_dtype(name, {&x}, "needs a number; cast() it first");
   const int64_t a = normalise_axis(name, axis, std::max<int64_t>(x.rank(), 1));
-  if (x.rank() == 0 || x.size() == 0) return x;
+  const DType t = x.dtype(), wide = t == DType::u8 ? DType::u32 : t == DType::i8 ? DType::i32 : is_float(t) ? real_dtype(t) : t;
+  const DType result = is_float(t) || op == ScanOp::max ? t : wide;
+  if (x.rank() == 0 || x.size() == 0) return cast(x, result);
   if (x.dim(a) > std::numeric_limits<int32_t>::max())
     throw Error(ErrorCode::unsupported, cat(describe(name, {&x}), ": axis ", a, " is longer than 2^31 - 1"), {.op = name});
-  const Tensor wide = is_float(x.dtype()) ? cast(x, DType::f32) : x;
-  return cast(from_rows(scan_rows(op, to_rows(wide, a)), x, a), x.dtype());
+  return cast(from_rows(scan_rows(op, to_rows(cast(x, wide), a)), x, a), result);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // destinations are sorted, stable, and the anchor `scatter` then lets each output slice collect what belongs to it.
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "base/check.h"
 #include "ops/sort_order.h"
@@ -38,11 +37,6 @@ void parameters(const Node& n, std::span<const OperandView> views, std::span<con
   out.scatter = p;
 }
 
-Tensor smallest(const Tensor& x) {
-  if (is_float(x.dtype())) return literal(x, -std::numeric_limits<double>::infinity());
-  return literal(x, x.dtype() == DType::i32 ? -2147483648.0 : 0);
-}
-
 // Each element looks at all n contributions and selects its own.
 NodeRef compose(const Node& n) {
   const auto shape = around(n.shape, size_t(n.ints[1]), 1);
@@ -61,7 +55,7 @@ NodeRef compose(const Node& n) {
   const bool add = ScatterOp(n.ints[0]) == ScatterOp::add;
   const Tensor own = equal(keys, position({size, 1, 1}, 0));                  // [size, 1, n]
   const Tensor all = expand_dims(transpose(source), 1);                       // [outer, 1, inner, n]
-  const Tensor mine = where(own, all, add ? literal(x, 0) : smallest(x));     // [outer, size, inner, n]
+  const Tensor mine = where(own, all, add ? literal(x, 0) : lowest(x));     // [outer, size, inner, n]
   const Tensor r = to_tensor(graph::reduce(add ? ReduceOp::sum : ReduceOp::max, node_of(mine), {3}));
   return node_of(reshape(add ? x + r : maximum(x, r), n.shape));
 }
@@ -76,14 +70,14 @@ Tensor scatter_slices(const char* op, ScatterOp how, const Tensor& x, int64_t ax
 }
 
 void check_dtypes(const char* op, ScatterOp how, const Tensor& x, const Tensor& index, const Tensor& source) {
-  if (!is_integer(index.dtype())) fail_dtype(op, {&x, &index, &source}, "indices must be i32 or u32");
+  if (!is_integer(index.dtype())) fail_dtype(op, {&x, &index, &source}, "indices must be integers");
   if (is_quantised(x.dtype())) fail_dtype(op, {&x, &index, &source}, "cast() a quantised tensor first");
   if (x.dtype() != source.dtype()) fail_dtype(op, {&x, &index, &source}, cat("the source must be ", to_string(x.dtype()), "; cast() it"));
   if (how != ScatterOp::set && x.dtype() == DType::bool_) fail_dtype(op, {&x, &index, &source}, "needs a number; cast() it first");
 }
 
 // Half floats are combined in f32; what is only moved keeps its dtype.
-DType working_dtype(ScatterOp how, DType t) { return how != ScatterOp::set && is_float(t) ? DType::f32 : t; }
+DType working_dtype(ScatterOp how, DType t) { return how != ScatterOp::set && is_float(t) ? real_dtype(t) : t; }
 
 Tensor spread(const char* op, const Tensor& x, const Tensor& index, const Tensor& source, const Shape& shape) {
   bool fits = source.rank() <= int64_t(shape.size());
@@ -111,7 +105,7 @@ Tensor index_op(const char* op, ScatterOp how, const Tensor& x, const Tensor& in
   const Tensor all = spread(op, x, index, source, shape);
   if (x.size() == 0 || n == 0) return x;
   const DType t = working_dtype(how, x.dtype());
-  const Tensor rows = cast(index, DType::u32);  // a negative index becomes one above every size
+  const Tensor rows = cast(position_index(index), DType::u32);  // a negative index becomes one above every size
   if (a <= 1 && a + 2 >= x.rank()) return cast(scatter_slices(op, how, cast(x, t), a, rows, cast(all, t)), x.dtype());
   int64_t outer = 1, inner = 1;
   for (int64_t i = 0; i < x.rank(); ++i) (i < a ? outer : inner) *= i == a ? 1 : x.dim(i);
@@ -121,7 +115,7 @@ Tensor index_op(const char* op, ScatterOp how, const Tensor& x, const Tensor& in
 
 // The row-major position in x that each element of the index means; x.size() for none.
 Tensor flat_destination(const Tensor& x, const Tensor& index, int64_t axis) {
-  const Tensor own = cast(index, DType::u32);
+  const Tensor own = cast(position_index(index), DType::u32);
   const Strides strides = dense_strides(x.shape());
   const auto number = [&](int64_t v) { return literal(own, double(v)); };
   Tensor at = own * number(strides[size_t(axis)]);

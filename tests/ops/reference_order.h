@@ -64,7 +64,7 @@ inline Values scatter_to(Scatter how, const Values& x, const Values& source, con
   build(source.dtype, source.shape, [&](const Index& i) {
     const Index to = destination(i);
     if (to[axis] >= 0 && to[axis] < x.shape[axis]) {
-      double& v = out.data[size_t(flat(x.shape, to))];
+      auto& v = out.data[size_t(flat(x.shape, to))];
       v = scattered(how, x.dtype, v, get(source, i));
     }
     return 0.0;

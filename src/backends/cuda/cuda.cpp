@@ -32,6 +32,7 @@ class CudaBackend : public Backend {
     description_ = cat(p.model, ", compute capability ", capability_text(p.capability), ", ", p.memory_bytes >> 20,
                        " MiB, CUDA ", version_text(driver.version()), ", NVRTC ", nvrtc.version());
     limits_.max_bindings = int(max_buffers);
+    limits_.wide_lanes = true;
     limits_.max_buffer_bytes = limits_.memory_bytes = p.memory_bytes;
     limits_.max_groups = p.max_grid_x * p.max_grid_y;
     const char* sync = std::getenv("TENON_CUDA_SYNC");

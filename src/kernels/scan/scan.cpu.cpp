@@ -20,6 +20,10 @@ template <>
 struct WideOf<float> {
   using type = double;
 };
+template <>
+struct WideOf<double> {
+  using type = double;
+};
 template <class T>
 using Wide = typename WideOf<T>::type;
 
@@ -97,7 +101,9 @@ void run_as(const KernelArgs& args, int64_t group) {
 void run(const KernelArgs& args, int64_t group, std::byte*) {
   switch (args.desc->operands[0].dtype) {
     case DType::f32: return run_as<float>(args, group);
+    case DType::f64: return run_as<double>(args, group);
     case DType::i32: return run_as<int32_t>(args, group);
+    case DType::i64: return run_as<int64_t>(args, group);
     default: return run_as<uint32_t>(args, group);
   }
 }
@@ -111,7 +117,8 @@ Grid grid(const KernelDesc&, const Params& params) {
 
 bool applies(const KernelDesc& desc) {
   const DType t = desc.operands[0].dtype;
-  return t == DType::f32 || (is_integer(t) && ScanOp(desc.attributes[0]) != ScanOp::logsumexp);
+  const bool integer = t == DType::i32 || t == DType::u32 || t == DType::i64;
+  return t == DType::f32 || t == DType::f64 || (integer && ScanOp(desc.attributes[0]) != ScanOp::logsumexp);
 }
 
 }  // namespace

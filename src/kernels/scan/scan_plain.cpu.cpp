@@ -1,5 +1,5 @@
-// Running values one row after the other, each from the value before it: floats in double precision, rounded once
-// when they are stored, integers by their bits.
+// Running values one row after the other, each from the value before it: floats in long double, rounded once when
+// they are stored, integers by their bits.
 #include <cmath>
 #include <limits>
 
@@ -9,18 +9,19 @@
 namespace tenon {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+using Real = long double;
+constexpr Real infinity = std::numeric_limits<Real>::infinity();
 
-double larger(double a, double b) { return std::isnan(a) || b < a ? a : b; }
+Real larger(Real a, Real b) { return std::isnan(a) || b < a ? a : b; }
 
-double log_add(double a, double b) {
-  const double gap = a == b ? 0 : -std::abs(a - b);  // equal infinities have no difference
+Real log_add(Real a, Real b) {
+  const Real gap = a == b ? 0 : -std::abs(a - b);  // equal infinities have no difference
   return larger(a, b) + std::log1p(std::exp(gap));
 }
 
-double first(ScanOp op) { return op == ScanOp::sum ? 0 : op == ScanOp::prod ? 1 : -infinity; }
+Real first(ScanOp op) { return op == ScanOp::sum ? 0 : op == ScanOp::prod ? 1 : -infinity; }
 
-double next(ScanOp op, double before, double x) {
+Real next(ScanOp op, Real before, Real x) {
   switch (op) {
     case ScanOp::sum: return before + x;
     case ScanOp::prod: return before * x;
@@ -32,21 +33,22 @@ double next(ScanOp op, double before, double x) {
 void float_row(const KernelArgs& args, ScanOp op, int64_t x, int64_t out) {
   const ScanParams& p = args.params->scan;
   const DType t = args.desc->operands[0].dtype;
-  double running = 0;
+  Real running = 0;
   for (int64_t i = 0; i < p.n; ++i) {
     if (i % p.block == 0) running = first(op);
-    running = next(op, running, double(cpu::plain_float(t, args.buffers[0], x + i * p.x_step)));
-    cpu::plain_store(t, args.buffers[1], out + i, std::bit_cast<uint32_t>(float(running)));
+    running = next(op, running, cpu::plain_real(t, args.buffers[0], x + i * p.x_step));
+    const uint64_t lane = t == DType::f64 ? std::bit_cast<uint64_t>(double(running)) : std::bit_cast<uint32_t>(float(running));
+    cpu::plain_store(t, args.buffers[1], out + i, lane);
   }
 }
 
 void integer_row(const KernelArgs& args, ScanOp op, int64_t x, int64_t out) {
   const ScanParams& p = args.params->scan;
   const DType t = args.desc->operands[0].dtype;
-  uint32_t running = 0;
+  uint64_t running = 0;  // the low bits count
   for (int64_t i = 0; i < p.n; ++i) {
-    const uint32_t v = cpu::plain_load(t, args.buffers[0], x + i * p.x_step);
-    const bool above = t == DType::i32 ? int32_t(v) > int32_t(running) : v > running;
+    const uint64_t v = cpu::plain_load(t, args.buffers[0], x + i * p.x_step);
+    const bool above = t == DType::i64 ? int64_t(v) > int64_t(running) : t == DType::i32 ? int32_t(v) > int32_t(running) : v > running;
     if (i % p.block == 0) running = v;
     else if (op == ScanOp::max) running = above ? v : running;
     else running = op == ScanOp::sum ? running + v : running * v;
@@ -68,7 +70,8 @@ Grid grid(const KernelDesc&, const Params& params) {
 
 bool applies(const KernelDesc& desc) {
   const DType t = desc.operands[0].dtype;
-  return t == DType::f32 || (is_integer(t) && ScanOp(desc.attributes[0]) != ScanOp::logsumexp);
+  const bool integer = t == DType::i32 || t == DType::u32 || t == DType::i64;
+  return t == DType::f32 || t == DType::f64 || (integer && ScanOp(desc.attributes[0]) != ScanOp::logsumexp);
 }
 
 }  // namespace

@@ -100,9 +100,10 @@ void slices(const KernelArgs& args, int64_t group, std::byte* scratch) {
   }
 }
 
-template <class T>
+// U: the dtype in which T wraps.
+template <class T, class U = T>
 void reducing(const KernelArgs& args, int64_t group, std::byte* scratch) {
-  ScatterOp(args.desc->attributes[0]) == ScatterOp::add ? slices<T, Add>(args, group, scratch) : slices<T, Max>(args, group, scratch);
+  ScatterOp(args.desc->attributes[0]) == ScatterOp::add ? slices<U, Add>(args, group, scratch) : slices<T, Max>(args, group, scratch);
 }
 
 void run(const KernelArgs& args, int64_t group, std::byte* scratch) {
@@ -110,10 +111,17 @@ void run(const KernelArgs& args, int64_t group, std::byte* scratch) {
   const bool set = ScatterOp(args.desc->attributes[0]) == ScatterOp::set;
   if (set && block_bytes(t) == 1) return slices<uint8_t, Set>(args, group, scratch);
   if (set && block_bytes(t) == 2) return slices<uint16_t, Set>(args, group, scratch);
+  if (set && block_bytes(t) == 8) return slices<uint64_t, Set>(args, group, scratch);
   if (set) return slices<uint32_t, Set>(args, group, scratch);
-  if (t == DType::f32) return reducing<float>(args, group, scratch);
-  ScatterOp(args.desc->attributes[0]) == ScatterOp::add || t == DType::u32 ? reducing<uint32_t>(args, group, scratch)
-                                                                           : reducing<int32_t>(args, group, scratch);
+  switch (t) {
+    case DType::f32: return reducing<float>(args, group, scratch);
+    case DType::f64: return reducing<double>(args, group, scratch);
+    case DType::u8: return reducing<uint8_t>(args, group, scratch);
+    case DType::i8: return reducing<int8_t, uint8_t>(args, group, scratch);
+    case DType::i64: return reducing<int64_t, uint64_t>(args, group, scratch);
+    case DType::i32: return reducing<int32_t, uint32_t>(args, group, scratch);
+    default: return reducing<uint32_t>(args, group, scratch);
+  }
 }
 
 Grid grid(const KernelDesc&, const Params& params) {
@@ -127,7 +135,7 @@ Grid grid(const KernelDesc&, const Params& params) {
 
 bool applies(const KernelDesc& desc) {
   const DType t = desc.operands[0].dtype;
-  return !is_quantised(t) && (ScatterOp(desc.attributes[0]) == ScatterOp::set || t == DType::f32 || is_integer(t));
+  return !is_quantised(t) && (ScatterOp(desc.attributes[0]) == ScatterOp::set || t == DType::f32 || t == DType::f64 || is_integer(t));
 }
 
 }  // namespace

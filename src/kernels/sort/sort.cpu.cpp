@@ -38,6 +38,15 @@ struct Bf16 {
   using Key = uint32_t;
   static Key key(uint16_t h) { return F32::key(f32_from_bf16(h)); }
 };
+struct F64 {
+  using Stored = double;
+  using Key = uint64_t;
+  static Key key(double f) {
+    if (f != f) return ~Key(0);
+    const Key bits = std::bit_cast<Key>(f == 0 ? 0.0 : f);
+    return bits ^ (bits >> 63 ? ~Key(0) : Key(1) << 63);
+  }
+};
 template <class T, class K>
 struct Signed {
   using Stored = T;
@@ -143,6 +152,9 @@ auto with_keys(DType t, F&& f) {
     case DType::f32: return f(F32());
     case DType::f16: return f(F16());
     case DType::bf16: return f(Bf16());
+    case DType::f64: return f(F64());
+    case DType::i64: return f(Signed<int64_t, uint64_t>());
+    case DType::i8: return f(Signed<int8_t, uint32_t>());
     case DType::i32: return f(Signed<int32_t, uint32_t>());
     case DType::u32: return f(Unsigned<uint32_t, uint32_t>());
     default: return f(Unsigned<uint8_t, uint32_t>());

@@ -9,27 +9,30 @@
 namespace tenon {
 namespace {
 
-// Every value of the dtypes is a double.
-double value(DType t, const std::byte* base, int64_t i) {
-  const uint32_t lane = cpu::plain_load(t, base, i);
-  return is_float(t) ? double(std::bit_cast<float>(lane)) : t == DType::i32 ? double(int32_t(lane)) : double(lane);
+// Negative where a comes before b, 0 where neither does; NaN comes after everything else.
+int compare(DType t, const std::byte* base, int64_t a, int64_t b) {
+  if (is_float(t)) {
+    const double x = cpu::plain_real(t, base, a), y = cpu::plain_real(t, base, b);
+    if (std::isnan(x) || std::isnan(y)) return std::isnan(x) - std::isnan(y);
+    return (x > y) - (x < y);
+  }
+  const uint64_t x = cpu::plain_load(t, base, a), y = cpu::plain_load(t, base, b);
+  if (t == DType::i64) return (int64_t(x) > int64_t(y)) - (int64_t(x) < int64_t(y));
+  if (is_signed_integer(t)) return (int32_t(x) > int32_t(y)) - (int32_t(x) < int32_t(y));
+  return (x > y) - (x < y);
 }
-
-// NaN comes after everything else.
-bool before(double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); }
 
 void run(const KernelArgs& args, int64_t row, std::byte*) {
   const SortParams& p = args.params->sort;
   const DType t = args.desc->operands[0].dtype;
   const bool descending = args.desc->attributes[0] != 0;
   const int64_t x = row / p.rows * p.x_outer + row % p.rows * p.x_row;
-  const auto at = [&](uint32_t i) { return value(t, args.buffers[0], x + int64_t(i) * p.x_step); };
+  const auto at = [&](uint32_t i) { return x + int64_t(i) * p.x_step; };
   uint32_t* out = reinterpret_cast<uint32_t*>(args.buffers[1]) + row * p.n;
   std::iota(out, out + p.n, 0u);
   std::sort(out, out + p.n, [&](uint32_t a, uint32_t b) {
-    const bool a_first = descending ? before(at(b), at(a)) : before(at(a), at(b));
-    const bool b_first = descending ? before(at(a), at(b)) : before(at(b), at(a));
-    return a_first || (!b_first && a < b);
+    const int order = compare(t, args.buffers[0], at(a), at(b));
+    return order == 0 ? a < b : (order < 0) != descending;
   });
 }
 
