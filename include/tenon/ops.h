@@ -227,8 +227,8 @@ Tensor softmax(const Tensor& x, int64_t axis = -1);
 Tensor log_softmax(const Tensor& x, int64_t axis = -1);
 
 // ---------------------------------------------------------------------------------------- along an axis, to an index
-// Running values along an axis; the shape and the dtype stay, a 0-d tensor is its own. Numbers. Floats are computed in
-// f32 and rounded once; integers wrap. A row longer than 1024 is scanned in blocks, whose totals are scanned and then
+// Running values along an axis; the shape stays, and the dtype, but sums and products of u8 are u32, of i8 i32; a 0-d
+// tensor is its own. Numbers. f16 and bf16 are computed in f32 and rounded once; integers wrap. A row longer than 1024 is scanned in blocks, whose totals are scanned and then
 // taken in; the values depend on nothing but the shape.
 Tensor cumsum(const Tensor& x, int64_t axis = -1);
 Tensor cumprod(const Tensor& x, int64_t axis = -1);        // a row is not cut into blocks

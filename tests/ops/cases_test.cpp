@@ -24,7 +24,7 @@ using Shapes = std::vector<Shape>;
 
 // ------------------------------------------------------------------------------------------ the table's vocabulary
 
-const Types floats{DType::f32, DType::f16, DType::bf16, DType::f64}, just_f32{DType::f32}, just_f64{DType::f64},
+const Types floats{DType::f32, DType::f16, DType::bf16, DType::f64}, just_f32{DType::f32}, just_f64{DType::f64}, narrow_floats{DType::f32, DType::f16, DType::bf16},
     f32_and_f64{DType::f32, DType::f64}, just_i64{DType::i64},
     integers{DType::i32, DType::u32, DType::u8, DType::i8, DType::i64}, signed_integers{DType::i32, DType::i8, DType::i64},
     bytes{DType::u8, DType::i8}, just_u32{DType::u32}, just_bool{DType::bool_},

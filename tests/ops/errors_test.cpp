@@ -160,10 +160,10 @@ const std::vector<Bad>& bad_calls() {
       {"argsort of quantised", C::dtype, [](auto& d) { return argsort(q({2, 32}, d)); }, {"argsort", "q8_0[2,32]"}},
       {"sort of quantised", C::dtype, [](auto& d) { return sort(q({2, 32}, d)); }, {"sort", "q8_0[2,32]"}},
       {"topk of quantised", C::dtype, [](auto& d) { return topk(q({2, 32}, d), 1).values; }, {"topk", "q8_0[2,32]"}},
-      {"float indices to set", C::dtype, [](auto& d) { return index_set(f({2}, d), f({3}, d), f({3}, d)); }, {"index_set", "f32[2]", "f32[3]", "i32"}},
+      {"float indices to set", C::dtype, [](auto& d) { return index_set(f({2}, d), f({3}, d), f({3}, d)); }, {"index_set", "f32[2]", "f32[3]", "integers"}},
       {"source of another dtype", C::dtype, [](auto& d) { return index_add(f({2}, d), i({3}, d), h({3}, d)); }, {"index_add", "f32[2]", "f16[3]", "must be f32"}},
       {"index_max of bool", C::dtype, [](auto& d) { return index_max(b({2}, d), i({3}, d), b({3}, d)); }, {"index_max", "bool[2]"}},
-      {"float indices along to set", C::dtype, [](auto& d) { return scatter_set(f({2}, d), f({3}, d), f({3}, d)); }, {"scatter_set", "f32[2]", "i32"}},
+      {"float indices along to set", C::dtype, [](auto& d) { return scatter_set(f({2}, d), f({3}, d), f({3}, d)); }, {"scatter_set", "f32[2]", "integers"}},
       {"scatter into quantised", C::dtype, [](auto& d) { return scatter_add(q({2, 32}, d), i({2, 1}, d), f({2, 1}, d)); }, {"scatter_add", "q8_0[2,32]"}},
       {"scatter_max of bool", C::dtype, [](auto& d) { return scatter_max(b({2}, d), u({3}, d), b({3}, d)); }, {"scatter_max", "bool[2]"}},
       // shapes

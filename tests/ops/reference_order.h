@@ -1,4 +1,4 @@
-// References of scans, sorting and scatter: plain loops over whole rows, in double precision.
+// References of scans, sorting and scatter: plain loops over whole rows, in Real.
 #pragma once
 #include <numeric>
 
@@ -6,30 +6,36 @@
 
 namespace tenon::testing::ref {
 
+// The dtype of running sums and products: narrow integers grow.
+inline Values grown(const Values& v) {
+  return {v.dtype == DType::u8 ? DType::u32 : v.dtype == DType::i8 ? DType::i32 : v.dtype, v.shape, v.data};
+}
 // out[i] = f(out[i - 1], x[i]) along an axis, out[0] = x[0].
-inline Values running(const Values& v, int64_t axis, const std::function<double(double, double)>& f) {
+inline Values running(const Values& v, int64_t axis, const std::function<Real(Real, Real)>& f) {
   return along(v, axis, [&](const Row& r) {
     Row out;
-    for (double x : r) out.push_back(out.empty() ? x : f(out.back(), x));
+    for (Real x : r) out.push_back(out.empty() ? x : f(out.back(), x));
     return out;
   });
 }
-inline Values running_sum(const Values& v, int64_t axis) {
-  return running(v, axis, [&](double a, double b) { return is_integer(v.dtype) ? wrap(v.dtype, int64_t(a) + int64_t(b)) : a + b; });
+inline Values running_sum(const Values& x, int64_t axis) {
+  const Values v = grown(x);
+  return running(v, axis, [&](Real a, Real b) { return is_integer(v.dtype) ? wrap(v.dtype, Whole(a) + Whole(b)) : a + b; });
 }
-inline Values running_product(const Values& v, int64_t axis) {
-  return running(v, axis, [&](double a, double b) {
-    return is_integer(v.dtype) ? wrap(v.dtype, int64_t(uint64_t(int64_t(a)) * uint64_t(int64_t(b)))) : a * b;
+inline Values running_product(const Values& x, int64_t axis) {
+  const Values v = grown(x);
+  return running(v, axis, [&](Real a, Real b) {
+    return is_integer(v.dtype) ? wrap(v.dtype, Whole(a) * Whole(b)) : a * b;
   });
 }
 inline Values running_max(const Values& v, int64_t axis) { return running(v, axis, maximum); }
 inline Values running_logsumexp(const Values& v, int64_t axis) {
-  return running(v, axis, [](double a, double b) { return logsumexp({a, b}); });
+  return running(v, axis, [](Real a, Real b) { return logsumexp({a, b}); });
 }
 
 // NaN is the greatest value.
 inline std::vector<size_t> sorted_positions(const Row& r, bool descending) {
-  const auto before = [](double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); };
+  const auto before = [](Real a, Real b) { return a < b || (std::isnan(b) && !std::isnan(a)); };
   std::vector<size_t> order(r.size());
   std::iota(order.begin(), order.end(), size_t(0));
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -53,10 +59,10 @@ inline Values sort(const Values& v, int64_t axis, bool descending) {
 }
 
 enum class Scatter { set, add, max };
-inline double scattered(Scatter how, DType t, double old, double v) {
+inline Real scattered(Scatter how, DType t, Real old, Real v) {
   if (how == Scatter::set) return v;
   if (how == Scatter::max) return maximum(old, v);
-  return is_integer(t) ? wrap(t, int64_t(old) + int64_t(v)) : old + v;
+  return is_integer(t) ? wrap(t, Whole(old) + Whole(v)) : old + v;
 }
 // Every element of the source goes to `destination(its index)`, in row-major order; an axis out of range goes nowhere.
 inline Values scatter_to(Scatter how, const Values& x, const Values& source, const std::function<Index(const Index&)>& destination, size_t axis) {
