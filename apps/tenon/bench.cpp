@@ -21,6 +21,7 @@ struct ModelBench {
   int64_t prompt = 512, decode = 128, depth = 0;
   int repeats = 5;
   bool json = false;
+  std::string trace;
 };
 
 std::vector<int32_t> random_ids(int64_t count, int64_t vocabulary) {
@@ -67,6 +68,12 @@ int bench_model(ModelBench& o) {
   const double to_first_token = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const Sample prefill = measure_phase(model, o.prompt, 1, o.repeats, &llm::Generation::prefill);
   const Sample decode = measure_phase(model, std::max<int64_t>(o.depth, 1), o.decode + 1, o.repeats, &llm::Generation::decode);
+  if (!o.trace.empty()) {
+    OutputFile file(o.trace);
+    start_trace();
+    generate(model, std::max<int64_t>(o.depth, 1), o.decode + 1);
+    file.write(stop_trace());
+  }
   const std::string name = o.random.empty() ? o.model.path : "random " + o.random;
   if (o.json) {
     write_output(to_line(Json{{"model", name},
@@ -221,6 +228,7 @@ void add_bench(CLI::App& app, Action& chosen) {
   c.add_option("-n", o->decode, "Tokens to generate")->check(CLI::Range(1, 1 << 20))->capture_default_str()->type_name("N");
   c.add_option("-d", o->depth, "Tokens in the context before the generation is measured")->check(CLI::NonNegativeNumber)->capture_default_str()->type_name("N");
   c.add_option("-r", o->repeats, "Repeats")->check(CLI::Range(1, 1000))->capture_default_str()->type_name("N");
+  c.add_option("--trace", o->trace, "Run the generation once more and write what ran when, for https://ui.perfetto.dev")->type_name("FILE");
   c.add_flag("--json", o->json, "Print JSON");
   c.footer("  tenon bench model.gguf -p 512 -n 128 -r 5 --json\n"
            "  tenon bench --random-weights qwen2.5-0.5b:q8_0 -d 512\n"

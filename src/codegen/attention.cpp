@@ -11,7 +11,7 @@ namespace tenon::codegen {
 namespace {
 
 constexpr int threads = 128;
-constexpr int64_t row_tile = 16, column_tile = 128, part_keys = 256;  // as in attention.cuda.h
+constexpr int64_t row_tile = 16, column_tile = 128, part_keys = 64;  // as in attention.cuda.h
 constexpr int64_t part_bytes = row_tile * (2 + column_tile) * 4;
 
 // Structure, in the order of the anchor's attributes.
@@ -81,7 +81,7 @@ Source emit_attention(const KernelDesc& d) {
 Extent attention_extent(const KernelDesc&, const Params& params) {
   const Tiles t = tiles_of(params.attention);
   if (t.parts == 0) return {{t.groups, 0, 0}, 0};
-  return {{0, t.groups * t.parts, t.groups}, t.groups * t.parts * part_bytes};
+  return {{0, t.groups * t.parts, t.groups * row_tile}, t.groups * t.parts * part_bytes};
 }
 
 }  // namespace tenon::codegen

@@ -3,10 +3,10 @@
 // windowed, capped, masked, biased.
 //
 // A group of 128 threads takes 16 rows, 128 columns of the values and a range of keys. Rows are the queries of all heads
-// that share keys, head by head, so those heads read keys and values once. Long ranges are cut into parts of 256 keys,
+// that share keys, head by head, so those heads read keys and values once. Long ranges are cut into parts of 64 keys,
 // whatever their number, and merged in order.
 
-constexpr int row_tile = 16, key_tile = 32, depth_tile = 32, column_tile = 128, part_keys = 256;
+constexpr int row_tile = 16, key_tile = 32, depth_tile = 32, column_tile = 128, part_keys = 64;
 
 inline float exp_of(float x) { return exp_f32(x); }
 
@@ -69,25 +69,37 @@ inline void attend(const Buffers& B, const AttentionParams& a, const Work& w, in
   if (t < row_tile) state.most[t] = -infinity, state.sum[t] = 0.0f;
 #pragma unroll
   for (int i = 0; i < row_tile; ++i) out[i] = 0.0f;
-  const bool row_exists = w.row0 + my_row < w.rows;
+  const int rows_here = int(smaller(row_tile, w.rows - w.row0));
+  const bool row_exists = my_row < rows_here;
+  __shared__ int64_t q_base[row_tile];
+  if (t < rows_here) {
+    const Row row = row_of(a, w, w.row0 + t);
+    q_base[t] = w.b * int64_t(a.q_b) + row.h * int64_t(a.q_h) + row.t * int64_t(a.q_t);
+  }
+  const int depth = int(a.d), columns = int(smaller(column_tile, depth - w.column0));
+  const int64_t k_row = int64_t(a.k_s), v_row = int64_t(a.v_s);
+  const int64_t k_base = w.b * int64_t(a.k_b) + w.g * int64_t(a.k_g), v_base = w.b * int64_t(a.v_b) + w.g * int64_t(a.v_g) + w.column0;
   const Row mine = row_of(a, w, row_exists ? w.row0 + my_row : 0);
   for (int64_t s0 = first; s0 < last; s0 += key_tile) {
+    const int keys_here = int(smaller(key_tile, last - s0));
     float dot[4] = {};
-    for (int64_t d0 = 0; d0 < int64_t(a.d); d0 += depth_tile) {
+    for (int d0 = 0; d0 < depth; d0 += depth_tile) {
       __syncthreads();
-      for (int at = t; at < row_tile * depth_tile; at += 128) {
-        const int r = at / depth_tile, d = at % depth_tile;
-        float x = 0.0f;
-        if (w.row0 + r < w.rows && d0 + d < int64_t(a.d)) {
-          const Row row = row_of(a, w, w.row0 + r);
-          x = load_q(B, w.b * int64_t(a.q_b) + row.h * int64_t(a.q_h) + row.t * int64_t(a.q_t) + d0 + d);
-        }
-        sq[r * (depth_tile + 1) + d] = x;
+      if (d0 == 0) {  // the values are on their way while scores are computed
+        const int64_t base = v_base + s0 * v_row;
+#pragma unroll 8
+        for (int s = 0; s < key_tile; ++s)
+          sv[s * column_tile + t] = s < keys_here && t < columns ? load_v(B, base + s * v_row + t) : 0.0f;
       }
-      for (int at = t; at < key_tile * depth_tile; at += 128) {
-        const int s = at / depth_tile, d = at % depth_tile;
-        sk[s * (depth_tile + 1) + d] = s0 + s < last && d0 + d < int64_t(a.d)
-            ? load_k(B, w.b * int64_t(a.k_b) + w.g * int64_t(a.k_g) + (s0 + s) * int64_t(a.k_s) + d0 + d) : 0.0f;
+#pragma unroll
+      for (int i = 0; i < row_tile * depth_tile / 128; ++i) {
+        const int r = (t + i * 128) / depth_tile, d = t % depth_tile;
+        sq[r * (depth_tile + 1) + d] = r < rows_here && d0 + d < depth ? load_q(B, q_base[r] + d0 + d) : 0.0f;
+      }
+#pragma unroll
+      for (int i = 0; i < key_tile * depth_tile / 128; ++i) {
+        const int s = (t + i * 128) / depth_tile, d = t % depth_tile;
+        sk[s * (depth_tile + 1) + d] = s < keys_here && d0 + d < depth ? load_k(B, k_base + (s0 + s) * k_row + d0 + d) : 0.0f;
       }
       __syncthreads();
 #pragma unroll 8
@@ -130,21 +142,17 @@ inline void attend(const Buffers& B, const AttentionParams& a, const Work& w, in
       state.sum[my_row] = state.sum[my_row] * rescale + sum;
       state.most[my_row] = now;
     }
-    for (int at = t; at < key_tile * column_tile; at += 128) {
-      const int s = at / column_tile, c = at % column_tile;
-      sv[at] = s0 + s < last && w.column0 + c < int64_t(a.d)
-          ? load_v(B, w.b * int64_t(a.v_b) + w.g * int64_t(a.v_g) + (s0 + s) * int64_t(a.v_s) + w.column0 + c) : 0.0f;
-    }
     __syncthreads();
 #pragma unroll
-    for (int r = 0; r < row_tile; ++r) out[r] *= state.rescale[r];
-    for (int s = 0; s < key_tile; ++s) {
-      const float v = sv[s * column_tile + t];
-#pragma unroll
-      for (int r = 0; r < row_tile; ++r) {
-        const float weight = sp[r * key_tile + s];
-        if (!(weight < 0.0f)) out[r] = fmaf(weight, v, out[r]);
+    for (int r = 0; r < row_tile; ++r) {
+      if (r >= rows_here) break;
+      float sum_of_row = out[r] * state.rescale[r];
+#pragma unroll 8
+      for (int s = 0; s < key_tile; ++s) {
+        const float weight = sp[r * key_tile + s], more = fmaf(weight, sv[s * column_tile + t], sum_of_row);
+        sum_of_row = weight < 0.0f ? sum_of_row : more;
       }
+      out[r] = sum_of_row;
     }
     __syncthreads();
   }
@@ -214,24 +222,26 @@ inline void part_attention(const Buffers& B, const Params& p, int64_t row_tiles,
   for (int r = 0; r < row_tile; ++r) mine[2 * row_tile + r * column_tile + t] = out[r];
 }
 
+// A group for each row of a tile.
 inline void merge_attention(const Buffers& B, const Params& p, int64_t row_tiles, int64_t column_tiles, int64_t parts, const float* scratch) {
   const AttentionParams& a = p.attention;
-  const Work w = work_of(B, a, group_index(), row_tiles, column_tiles);
+  const int64_t group = group_index() / row_tile;
+  const int r = int(group_index() % row_tile), t = threadIdx.x;
+  const Work w = work_of(B, a, group, row_tiles, column_tiles);
+  const int64_t column = w.column0 + t;
+  if (w.row0 + r >= w.rows || column >= int64_t(a.d)) return;
   const KeyRange keys = keys_of(a, w);
-  const int64_t column = w.column0 + threadIdx.x;
-  if (column >= int64_t(a.d)) return;
   const int64_t first = keys.first / part_keys, last = smaller(round_up_quotient(keys.last < 0 ? 0 : keys.last, part_keys), parts);
-  for (int r = 0; r < row_tile; ++r) {
-    if (w.row0 + r >= w.rows) break;
-    float most = -infinity, sum = 0.0f, value = 0.0f;
-    for (int64_t part = first; part < last; ++part) {
-      const float* theirs = scratch + (group_index() * parts + part) * part_floats;
-      const float m = theirs[r], now = max_f(most, m), base = now == -infinity ? 0.0f : now;
-      const float mine = most == -infinity ? 0.0f : exp_of(most - base), other = m == -infinity ? 0.0f : exp_of(m - base);
-      sum = sum * mine + theirs[row_tile + r] * other;
-      value = value * mine + theirs[2 * row_tile + r * column_tile + threadIdx.x] * other;
-      most = now;
-    }
-    finish(B, p, output_number(a, w, w.row0 + r, column), sum == 0.0f ? 0.0f : value / sum);
+  const float* theirs = scratch + group * parts * part_floats;
+  float most = -infinity, sum = 0.0f, value = 0.0f;
+  for (int64_t part = first; part < last; ++part) most = max_f(most, theirs[part * part_floats + r]);
+  const float base = most == -infinity ? 0.0f : most;
+#pragma unroll 4
+  for (int64_t part = first; part < last; ++part) {
+    const float* one = theirs + part * part_floats;
+    const float scale = one[r] == -infinity ? 0.0f : exp_of(one[r] - base);
+    sum += one[row_tile + r] * scale;
+    value += one[2 * row_tile + r * column_tile + t] * scale;
   }
+  finish(B, p, output_number(a, w, w.row0 + r, column), sum == 0.0f ? 0.0f : value / sum);
 }

@@ -10,6 +10,7 @@
 #include "backends/cuda/queue.h"
 #include "backends/cuda/staging.h"
 #include "base/check.h"
+#include "base/trace.h"
 
 namespace tenon {
 namespace cuda {
@@ -150,12 +151,17 @@ class CudaBackend : public Backend {
     const codegen::Phase& p = kernel.source.phases[phase];
     const int64_t rows = (groups + properties_.max_grid_x - 1) / properties_.max_grid_x;
     const int64_t columns = (groups + rows - 1) / rows;
+    // While a trace is recorded kernels run one at a time, so that the host's clock sees them.
+    const bool traced = tracing();
+    if (traced) wait(submit());
+    const int64_t start = traced ? trace_clock() : 0;
     const Stream stream = queue_.record();
     device_.launched(queue_.next_ticket(), kernel.name, groups, p.threads, p.dynamic_shared_bytes);
     const Result r = device_.driver().launch(kernel.functions[phase], unsigned(columns), unsigned(rows), 1, unsigned(p.threads),
                                              1, 1, unsigned(p.dynamic_shared_bytes), stream, arguments, nullptr);
     if (r != result::success) device_.check(r, "the launch of " + launch_text(kernel.name, groups, p.threads, p.dynamic_shared_bytes));
-    if (wait_always_) wait(submit());
+    if (wait_always_ || traced) wait(submit());
+    if (traced) trace_kernel(name(), p.entry, start, trace_clock());
   }
 
   void grow_scratch(int64_t bytes) {

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/thread_pool.h"
+#include "runtime/kernel_cache.h"
 
 namespace tenon::cuda {
 namespace {
@@ -24,7 +25,14 @@ struct Compilation {
 void run_compilation(void* context, int64_t number, std::byte*) {
   Compilation& c = static_cast<Compilation*>(context)[number];
   try {
+    KernelCache& cache = KernelCache::of_this_process();
+    const KernelKey key{c.kernel->name, *c.architecture, c.nvrtc->compiler(), c.kernel->source.text};
+    if (auto kept = cache.find(key)) {
+      c.image = std::move(*kept);
+      return;
+    }
     c.image = c.nvrtc->compile(c.kernel->source.text, c.kernel->name, *c.architecture);
+    cache.store(key, c.image);
   } catch (...) {
     c.error = std::current_exception();
   }

@@ -15,6 +15,8 @@ class Nvrtc {
 
   const std::string& missing() const { return missing_; }  // empty when it is there
   const std::string& library() const { return library_.name(); }
+  // For keys of compiled kernels: what decides what compile() makes of a text.
+  std::string compiler() const;
   std::string version() const;  // "13.0"
 
   // The option for --gpu-architecture: sm_XX of the device, or compute_XX (PTX, which the driver compiles) of the

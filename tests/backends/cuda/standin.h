@@ -11,6 +11,7 @@ namespace tenon::testing {
 inline const bool standin_is_opened = [] {
   ::setenv("TENON_CUDA_LIBRARY", STANDIN_CUDA, 1);
   ::setenv("TENON_NVRTC_LIBRARY", STANDIN_NVRTC, 1);
+  ::setenv("TENON_KERNEL_CACHE", "off", 1);
   return true;
 }();
 
