@@ -1,0 +1,323 @@
+// Generated kernels of scan, sort, scatter and sample through the stand-in, on strided rows and on both sides of every
+// size at which another kernel takes over, against the kernels of the other devices, with which they share no code.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "backends/cuda/cuda.h"
+#include "backends/cuda/kernels.h"
+#include "backends/cuda/standin.h"
+#include "kernels/index.h"
+
+namespace tenon::testing {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+template <class T>
+Bytes bytes_of(const std::vector<T>& values) {
+  const auto all = std::as_bytes(std::span(values));
+  return {all.begin(), all.end()};
+}
+
+// One launch of an anchor without an epilogue.
+struct Launch {
+  KernelDesc desc;
+  Params params;
+  std::vector<Bytes> inputs;
+  std::vector<int64_t> origins;  // of the inputs, in bytes
+  std::vector<uint32_t> scalars{0};
+  int64_t out_bytes;
+
+  Launch(const char* family, DType out, int64_t elements) : out_bytes(elements * block_bytes(out)) {
+    desc.family = family;
+    desc.operands.resize(1);
+    desc.operands[0].access = Access::out;
+    desc.operands[0].dtype = out;
+  }
+  template <class T>
+  void add(DType t, const std::vector<T>& values, int64_t origin = 0) {
+    Operand in;
+    in.dtype = t;
+    desc.operands.insert(desc.operands.end() - 1, in);
+    ++desc.anchor_operands;
+    inputs.push_back(bytes_of(values));
+    origins.push_back(origin * int64_t(sizeof(T)));
+  }
+};
+
+Backend& device() {
+  static const std::unique_ptr<Backend> backend = cuda::open("cuda:0", {});
+  return *backend;
+}
+
+Handle upload(const Bytes& bytes) {
+  const Handle h = device().alloc(int64_t(bytes.size()));
+  device().write(h, 0, bytes);
+  return h;
+}
+
+Bytes on_device(const Launch& l) {
+  Backend& b = device();
+  const BackendKernel* k = b.kernel(l.desc, KernelChoice::best);
+  EXPECT_NE(k, nullptr) << l.desc.family;
+  const Grid grid = b.grid(*k, l.params);
+  const PlannedLaunch planned{k, grid};
+  b.prepare({&planned, 1});
+  std::vector<BoundView> views;
+  for (size_t i = 0; i < l.inputs.size(); ++i) views.push_back({upload(l.inputs[i]), l.origins[i], Access::in});
+  Bytes out(size_t(l.out_bytes), std::byte{0xff});
+  views.push_back({upload(out), 0, Access::out});
+  const Handle scalars = upload(bytes_of(l.scalars));
+  b.dispatch(*k, views, l.params, {scalars, 0, Access::in}, grid);
+  b.read(views.back().buffer, 0, out);
+  b.wait(b.submit());
+  b.free(scalars);
+  for (const BoundView& v : views) b.free(v.buffer);
+  EXPECT_EQ(standin_reports(), "");
+  return out;
+}
+
+Bytes on_native(const char* target, Launch l) {
+  const NativeKernel* k = find_native_kernel(target, l.desc);
+  EXPECT_NE(k, nullptr) << l.desc.family;
+  Bytes out(size_t(l.out_bytes), std::byte{0xff});
+  std::vector<std::byte*> buffers;
+  for (size_t i = 0; i < l.inputs.size(); ++i) buffers.push_back(l.inputs[i].data() + l.origins[i]);
+  buffers.push_back(out.data());
+  const KernelArgs args{&l.desc, nullptr, buffers.data(), &l.params, l.scalars.data()};
+  const Grid grid = k->grid(l.desc, l.params);
+  Bytes scratch(size_t(grid.scratch_bytes) + 64);
+  for (int64_t g = 0; g < grid.groups; ++g) k->run(args, g, scratch.data());
+  return out;
+}
+
+template <class T>
+std::vector<T> values_of(const Bytes& bytes) {
+  std::vector<T> out(bytes.size() / sizeof(T));
+  std::memcpy(out.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+// Rows [2, 3, n] of which two axes walk backwards: element (o, r, i) lies at (1 - o) * 3 * n + r + (n - 1 - i) * 3.
+constexpr int64_t all_rows = 6;
+int64_t origin_of(int64_t n) { return 3 * n + (n - 1) * 3; }
+
+// Of every bit pattern of T some, few enough that many are equal.
+template <class T>
+std::vector<T> patterns(int64_t count) {
+  std::mt19937_64 rng(5);
+  std::vector<T> some(97), out(static_cast<size_t>(count));
+  for (T& v : some) v = T(rng());
+  for (T& v : out) v = some[rng() % some.size()];
+  return out;
+}
+std::vector<float> reals(int64_t count, float spread = 1) {
+  std::mt19937 rng(6);
+  std::normal_distribution<float> normal(0, spread);
+  std::vector<float> out(static_cast<size_t>(count));
+  for (float& v : out) v = normal(rng);
+  return out;
+}
+
+template <class T>
+void expect_sorted(DType t, int64_t n) {
+  std::vector<T> x = patterns<T>(all_rows * n);
+  if (t == DType::bool_)
+    for (T& v : x) v &= 1;
+  if (is_float(t)) x[0] = 0, x[1] = T(T(1) << (8 * sizeof(T) - 1)), x[2] = T(~T(0));  // zeros and a NaN
+  for (bool descending : {false, true}) {
+    Launch l("sort", DType::u32, all_rows * n);
+    l.add(t, x, origin_of(n));
+    l.desc.attributes = {descending};
+    l.params.sort = {2, 3, n, -3 * n, 1, -3};
+    EXPECT_EQ(on_device(l), on_native("host", l)) << to_string(t) << ", rows of " << n << (descending ? ", descending" : "");
+  }
+}
+
+TEST(GeneratedSort, SortsStridedRowsStably) {
+  for (int64_t n : {1, 2, 33, 1024, 2047, 2048, 2049, 5000}) expect_sorted<uint32_t>(DType::u32, n);
+  for (int64_t n : {100, 2100}) {
+    expect_sorted<uint32_t>(DType::f32, n);
+    expect_sorted<uint32_t>(DType::i32, n);
+    expect_sorted<uint16_t>(DType::f16, n);
+    expect_sorted<uint16_t>(DType::bf16, n);
+    expect_sorted<uint8_t>(DType::bool_, n);
+  }
+}
+
+// More than 32 tiles, so that the sums over them take more than one round.
+TEST(GeneratedSort, SortsALongRow) {
+  const int64_t n = 70001;
+  Launch l("sort", DType::u32, n);
+  l.add(DType::f16, patterns<uint16_t>(n));
+  l.desc.attributes = {0};
+  l.params.sort = {1, 1, n, 0, 0, 1};
+  EXPECT_EQ(on_device(l), on_native("host", l));
+}
+
+TEST(GeneratedScan, IntegersRunAlongStridedRows) {
+  for (int64_t n : {1, 16, 17, 128, 129, 256, 257, 1024, 3000})
+    for (int64_t block : {int64_t(64), std::max<int64_t>(n, 1024)})
+      for (ScanOp op : {ScanOp::sum, ScanOp::prod, ScanOp::max})
+        for (DType t : {DType::u32, DType::i32}) {
+          Launch l("scan", t, all_rows * n);
+          l.add(t, patterns<uint32_t>(all_rows * n), origin_of(n));
+          l.desc.attributes = {int64_t(op)};
+          l.params.scan = {2, 3, n, block, -3 * n, 1, -3};
+          EXPECT_EQ(on_device(l), on_native("host", l)) << to_string(t) << ", rows of " << n << ", op " << int(op);
+        }
+}
+
+void expect_close(const std::vector<float>& got, const std::vector<float>& want, const std::string& what) {
+  for (size_t i = 0; i < want.size(); ++i) {
+    if (std::isnan(want[i])) {
+      ASSERT_TRUE(std::isnan(got[i])) << what << " at " << i;
+    } else if (got[i] != want[i]) {
+      ASSERT_NEAR(got[i], want[i], 2e-7 * std::abs(want[i]) + 1e-44) << what << " at " << i;
+    }
+  }
+}
+
+TEST(GeneratedScan, FloatsAreRoundedOnce) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (int64_t n : {16, 100, 1000, 2500})
+    for (ScanOp op : {ScanOp::sum, ScanOp::prod, ScanOp::max, ScanOp::logsumexp}) {
+      // Products of numbers of this spread grow no more than they shrink; the f64 of the other device is enough for them.
+      std::vector<float> x = reals(all_rows * n, 1.9f);
+      x[0] = std::numeric_limits<float>::quiet_NaN(), x[1] = inf, x[2] = -inf, x[9] = -inf, x[size_t(3 * n)] = -0.0f;
+      Launch l("scan", DType::f32, all_rows * n);
+      l.add(DType::f32, x, origin_of(n));
+      l.desc.attributes = {int64_t(op)};
+      l.params.scan = {2, 3, n, n, -3 * n, 1, -3};
+      expect_close(values_of<float>(on_device(l)), values_of<float>(on_native("host", l)), "op " + std::to_string(int(op)));
+    }
+}
+
+// Stretches whose product is far outside f64, while the running product is not.
+TEST(GeneratedScan, ProductsComeBackFromFarAway) {
+  std::vector<float> x(1024, 1e30f);
+  for (size_t i = 0; i < x.size(); ++i)
+    if (i < 5 || i % 20 >= 10) x[i] = 1e-30f;
+  Launch l("scan", DType::f32, 1024);
+  l.add(DType::f32, x);
+  l.desc.attributes = {int64_t(ScanOp::prod)};
+  l.params.scan = {1, 1, 1024, 1024, 0, 0, 1};
+  const std::vector<float> got = values_of<float>(on_device(l));
+  long double product = 1;
+  for (size_t i = 0; i < x.size(); ++i) {
+    product *= x[i];
+    const float want = float(product);
+    ASSERT_TRUE(got[i] == want || std::abs(got[i] - want) <= 1e-6f * want + 1e-44f) << i << ": " << got[i] << ", not " << want;
+  }
+}
+
+Launch scatter_launch(DType t, ScatterOp op, int64_t size, int64_t inner, const std::vector<uint32_t>& keys) {
+  const int64_t n = int64_t(keys.size());
+  std::vector<uint32_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::shuffle(order.begin(), order.end(), std::mt19937(4));
+  Launch l("scatter", t, 2 * size * inner);
+  if (t == DType::f32) l.add(t, reals(2 * size * inner), 2 * size * inner - 1);  // x is read backwards
+  else l.add(t, patterns<uint32_t>(2 * size * inner), 2 * size * inner - 1);
+  l.add(DType::u32, keys);
+  l.add(DType::u32, order);
+  if (t == DType::f32) l.add(t, reals(2 * n * inner));
+  else l.add(t, patterns<uint32_t>(2 * n * inner));
+  l.desc.attributes = {int64_t(op)};
+  l.params.scatter = {2, size, inner, n, {-size * inner, -inner, -1}, {1, 2 * inner, 2}};  // source: [n, inner, outer]
+  return l;
+}
+
+// Few destinations get long runs, which begin and end anywhere in a chunk; of f32 the order of the sums is fixed, so that
+// the cpu's bits come out.
+TEST(GeneratedScatter, CollectsContributionsInOrder) {
+  for (uint32_t destinations : {1u, 3u, 80u}) {
+    for (int64_t n : {1, 256, 257, 2000}) {
+      std::mt19937 rng(9);
+      std::vector<uint32_t> keys(static_cast<size_t>(n));
+      for (uint32_t& k : keys) k = rng() % destinations;
+      std::sort(keys.begin(), keys.end());
+      for (DType t : {DType::u32, DType::i32, DType::f32})
+        for (ScatterOp op : {ScatterOp::set, ScatterOp::add, ScatterOp::max}) {
+          const Launch l = scatter_launch(t, op, 70, 5, keys);
+          EXPECT_EQ(on_device(l), on_native("cpu", l)) << to_string(t) << ", op " << int(op) << ", " << n << " to " << destinations;
+        }
+    }
+  }
+}
+
+// Run lengths around the chunk of 256, one behind the other.
+TEST(GeneratedScatter, RunsAroundAChunk) {
+  std::vector<uint32_t> keys;
+  uint32_t destination = 0;
+  for (int length : {255, 256, 257, 1, 511, 512, 513, 2, 300, 300, 256, 1000}) {
+    keys.insert(keys.end(), size_t(length), destination);
+    destination += 2;
+  }
+  for (ScatterOp op : {ScatterOp::add, ScatterOp::max}) {
+    const Launch l = scatter_launch(DType::f32, op, 23, 3, keys);  // the last one has a place
+    EXPECT_EQ(on_device(l), on_native("cpu", l)) << int(op);
+    const Launch fewer = scatter_launch(DType::f32, op, 11, 3, keys);  // half of them have none
+    EXPECT_EQ(on_device(fewer), on_native("cpu", fewer)) << int(op);
+  }
+}
+
+struct Options {
+  float temperature = 1;
+  uint32_t top_k = 0;
+  float top_p = 1, min_p = 0;
+};
+
+Launch sample_launch(const std::vector<float>& logits, int64_t rows, const Options& o, uint32_t position) {
+  Launch l("sample", DType::u32, rows);
+  l.add(DType::f32, logits);
+  l.params.sample = SampleParams{rows, int64_t(logits.size()) / rows, 0, 1, 2, 3, 4, 5, 6};
+  l.scalars = {std::bit_cast<uint32_t>(o.temperature), o.top_k, std::bit_cast<uint32_t>(o.top_p), std::bit_cast<uint32_t>(o.min_p), 99, 3, position};
+  return l;
+}
+
+void expect_same_tokens(const std::vector<float>& logits, int64_t rows, const Options& o, uint32_t draws) {
+  for (uint32_t position = 0; position < draws; ++position) {
+    const Launch l = sample_launch(logits, rows, o, position);
+    EXPECT_EQ(values_of<uint32_t>(on_device(l)), values_of<uint32_t>(on_native("cpu", l)))
+        << "temperature " << o.temperature << ", top_k " << o.top_k << ", top_p " << o.top_p << ", min_p " << o.min_p;
+  }
+}
+
+TEST(GeneratedSample, DrawsTheSameTokens) {
+  const std::vector<float> logits = reals(4 * 3001, 3);
+  for (const Options& o : {Options{}, {.temperature = 0}, {.temperature = 0.7f}, {.top_k = 1}, {.top_k = 50}, {.top_k = 3001},
+                           {.top_p = 0.9f}, {.top_p = 0.0f}, {.temperature = 2, .top_k = 40, .top_p = 0.5f}, {.min_p = 0.05f},
+                           {.temperature = 1.5f, .top_k = 100, .top_p = 0.95f, .min_p = 0.1f}})
+    expect_same_tokens(logits, 4, o, 3);
+}
+
+// Equal logits: the ones with the lower numbers are kept (hazard A2).
+TEST(GeneratedSample, TiesAndBounds) {
+  std::vector<float> equal(300, 1.5f);
+  for (uint32_t k : {1u, 2u, 17u, 299u, 300u, 1000000u}) expect_same_tokens(equal, 1, {.top_k = k}, 8);
+  for (float p : {0.001f, 0.25f, 0.5f, 0.999f}) expect_same_tokens(equal, 1, {.top_p = p}, 8);
+  const float ln2 = 0.693147180559945f;
+  const std::vector<float> halves{0, -ln2, -2 * ln2, -2 * ln2};  // probabilities 1/2, 1/4, 1/8, 1/8
+  for (float p : {0.5f, 0.51f, 0.75f, 0.76f, 0.875f, 0.88f}) expect_same_tokens(halves, 1, {.top_p = p}, 20);
+  for (float p : {0.56f, 0.86f}) expect_same_tokens(halves, 1, {.top_k = 3, .top_p = p}, 20);
+  for (float p : {0.2f, 0.26f, 2.0f}) expect_same_tokens(halves, 1, {.min_p = p}, 20);
+}
+
+TEST(GeneratedSample, MaskedAndNotANumber) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  for (const std::vector<float>& logits : {std::vector<float>{-inf, 0, nan, -1, -inf}, {nan, nan}, {nan, -inf, -inf}, {0, inf, inf}, {-0.0f, 0.0f, -0.0f}})
+    for (const Options& o : {Options{}, {.temperature = 0}, {.temperature = nan}, {.temperature = 1e6f}, {.top_k = 4}, {.top_k = 2},
+                             {.top_p = 0.999f}, {.min_p = 1e-9f}})
+      expect_same_tokens(logits, 1, o, 4);
+}
+
+}  // namespace
+}  // namespace tenon::testing
