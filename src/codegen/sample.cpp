@@ -5,7 +5,7 @@
 
 namespace tenon::codegen {
 namespace {
-constexpr int threads = 256;
+constexpr int threads = 1024;  // as in sample.cuda.h
 }
 
 Source emit_sample(const KernelDesc& d) {

@@ -1,11 +1,11 @@
-// Part of kernels' text: draws a token from each row of logits, by the rules of kernels/sample/sample_token.h. Before it
-// stands Buffers. A group takes one row.
+// Part of kernels' text: draws a token from each row of logits, by the rules of kernels/sample/sample_token.h. Before
+// it stands Buffers. A group takes one row.
 //
 // The tokens that are kept are those from some bar on, in the order of their logits and numbers. The bar is found four
 // bits at a time: each thread sums the weights of its tokens by those bits. Weights are integers, so their sums have no
-// order.
+// order. As a rule the bar is high, and a list of a few hundred tokens holds all that are above it.
 
-constexpr int bins = 16;
+constexpr int threads = 1024, bins = 16, summing = 256, listed = 1024;
 
 struct Draw {
   const float* logits;
@@ -20,6 +20,20 @@ inline float scaled(const Draw& d, float logit) { return (logit - d.largest) / d
 inline float weight_of(const Draw& d, float logit) { return exp_f32(scaled(d, logit)); }
 inline bool can_be_drawn(float logit) { return logit > -infinity; }
 
+// Calls f(logit, token) for the thread's tokens; several loads are under way at once.
+template <class F>
+inline void for_tokens(const float* logits, int64_t v, F f) {
+  constexpr int batch = 4;
+  for (int64_t first = threadIdx.x; first < v; first += batch * threads) {
+    float x[batch];
+#pragma unroll
+    for (int e = 0; e < batch; ++e) x[e] = first + e * threads < v ? logits[first + e * threads] : 0.0f;
+#pragma unroll
+    for (int e = 0; e < batch; ++e)
+      if (first + e * threads < v) f(x[e], uint32_t(first + e * threads));
+  }
+}
+
 // -------------------------------------------------------------------------------------------------- the best token
 
 struct Scored {
@@ -32,13 +46,13 @@ inline Scored better(const Scored& a, const Scored& b) {
 
 // The best of the group, for every thread.
 inline Scored best_of_group(Scored x) {
-  __shared__ Scored each[8];
+  __shared__ Scored each[threads / 32];
 #pragma unroll
   for (int mask = 1; mask < 32; mask <<= 1)
     x = better(x, {__shfl_xor_sync(0xffffffffu, x.score, mask), __shfl_xor_sync(0xffffffffu, x.token, mask)});
   if ((threadIdx.x & 31) == 0) each[threadIdx.x / 32] = x;
   __syncthreads();
-  for (int w = 0; w < 8; ++w) x = better(x, each[w]);
+  for (int w = 0; w < threads / 32; ++w) x = better(x, each[w]);
   __syncthreads();
   return x;
 }
@@ -69,36 +83,58 @@ inline bool is_enough(const Draw& d, const Share& s, uint64_t sum) {
   return s.of_mass ? float(double(sum) / double(s.total)) >= d.top_p : sum >= uint64_t(d.top_k);
 }
 
-// sums[bin * 256 + thread] become totals[bin].
+inline uint64_t sum_of_group(uint64_t x) {
+  __shared__ uint64_t each[threads / 32];
+#pragma unroll
+  for (int mask = 1; mask < 32; mask <<= 1) x += __shfl_xor_sync(0xffffffffu, x, mask);
+  if ((threadIdx.x & 31) == 0) each[threadIdx.x / 32] = x;
+  __syncthreads();
+  x = 0;
+  for (int w = 0; w < threads / 32; ++w) x += each[w];
+  __syncthreads();
+  return x;
+}
+
+// Ranks in shared memory, or (null) those of the whole row.
+struct Tokens {
+  const uint64_t* ranks;
+  int64_t count;
+  uint64_t rank(const Draw& d, int64_t i) const { return ranks ? ranks[i] : rank_of(d.logits[i], uint32_t(i)); }
+};
+
+// sums[bin * summing + thread] become totals[bin].
 inline void add_up_bins(const uint64_t* sums, uint64_t* totals) {
   const int bin = threadIdx.x / 16, part = threadIdx.x % 16;
   uint64_t sum = 0;
-  for (int i = 0; i < 16; ++i) sum += sums[bin * 256 + i * 16 + part];
+  for (int i = 0; i < 16; ++i) sum += sums[bin * summing + i * 16 + part];
 #pragma unroll
   for (int mask = 1; mask < 16; mask <<= 1) sum += __shfl_xor_sync(0xffffffffu, sum, mask);
   if (part == 0) totals[bin] = sum;
 }
 
-// The highest bar from which on the share is reached by tokens that are not below `bar`; or that, if it is not.
-inline uint64_t raised(const Draw& d, Share share, uint64_t bar) {
-  __shared__ uint64_t sums[bins * 256];
+// The highest bar from which on the share is reached by those of the tokens that are not below `bar`; or that, if it is
+// not. A total of 0 is that of these tokens.
+inline uint64_t raised(const Draw& d, Share share, const Tokens& tokens, uint64_t bar) {
+  __shared__ uint64_t sums[bins * summing];
   __shared__ uint64_t totals[bins];
   const int t = threadIdx.x;
   uint64_t prefix = 0, above = 0;
   for (int shift = 60; shift >= 0; shift -= 4) {
-    for (int b = 0; b < bins; ++b) sums[b * 256 + t] = 0;
-    for (int64_t i = t; i < d.v; i += 256) {
-      const uint64_t rank = rank_of(d.logits[i], uint32_t(i));
-      const bool within = shift == 60 || (rank ^ prefix) >> ((shift + 4) & 63) == 0;
-      if (can_be_drawn(d.logits[i]) && rank >= bar && within) sums[int(rank >> shift & 15u) * 256 + t] += measure(d, share, d.logits[i]);
+    if (t < summing) {
+      for (int b = 0; b < bins; ++b) sums[b * summing + t] = 0;
+      for (int64_t i = t; i < tokens.count; i += summing) {
+        const uint64_t rank = tokens.rank(d, i);
+        const float logit = logit_of_rank(rank);
+        const bool within = shift == 60 || (rank ^ prefix) >> ((shift + 4) & 63) == 0;
+        if (can_be_drawn(logit) && rank >= bar && within)
+          sums[int(rank >> shift & 15u) * summing + t] += measure(d, share, logit);
+      }
     }
     __syncthreads();
-    add_up_bins(sums, totals);
+    if (t < summing) add_up_bins(sums, totals);
     __syncthreads();
-    if (shift == 60) {
-      share.total = 0;
+    if (share.total == 0)
       for (int b = 0; b < bins; ++b) share.total += totals[b];
-    }
     int chosen = bins - 1;
     for (; chosen >= 0; --chosen) {
       if (totals[chosen] != 0 && is_enough(d, share, above + totals[chosen])) break;
@@ -114,26 +150,104 @@ inline uint64_t raised(const Draw& d, Share share, uint64_t bar) {
   return prefix < bar ? bar : prefix;
 }
 
+// ------------------------------------------------------------------------------------------------- the list of tokens
+
+// A rank that at least `count` tokens reach, and few more: that of the count-th of the largest of 256 parts. 1, which
+// all reach, if there are not so many.
+inline uint64_t low_bar(const Draw& d, uint64_t* most, int count) {
+  __shared__ uint64_t bar;
+  const int t = threadIdx.x;
+  uint64_t own = 0;
+  for_tokens(d.logits, d.v, [&](float logit, uint32_t token) {
+    const uint64_t rank = rank_of(logit, token);
+    if (can_be_drawn(logit) && rank > own) own = rank;
+  });
+#pragma unroll
+  for (int mask = 1; mask < threads / 256; mask <<= 1) {
+    const uint64_t other = __shfl_xor_sync(0xffffffffu, own, mask);
+    own = other > own ? other : own;
+  }
+  if (t % (threads / 256) == 0) most[t / (threads / 256)] = own;
+  if (t == 0) bar = 1;
+  __syncthreads();
+  if (t < 256) {
+    own = most[t];
+    int above = 0;
+    for (int i = 0; i < 256; ++i) above += most[i] > own;
+    if (own != 0 && above == count - 1) bar = own;
+  }
+  __syncthreads();
+  return bar;
+}
+
+// The tokens from `from` on, and the mass of the whole row; all tokens if they are too many for the list.
+inline Tokens list_tokens(const Draw& d, uint64_t* ranks, uint64_t from, Share& share) {
+  __shared__ uint32_t found;
+  if (threadIdx.x == 0) found = 0;
+  __syncthreads();
+  uint64_t sum = 0;
+  for_tokens(d.logits, d.v, [&](float logit, uint32_t token) {
+    if (!can_be_drawn(logit)) return;
+    if (share.of_mass) sum += measure(d, share, logit);
+    const uint64_t rank = rank_of(logit, token);
+    if (rank < from) return;
+    const uint32_t at = atomicAdd(&found, 1u);
+    if (at < uint32_t(listed)) ranks[at] = rank;
+  });
+  share.total = sum_of_group(sum);
+  return found <= uint32_t(listed) ? Tokens{ranks, int64_t(found)} : Tokens{nullptr, d.v};
+}
+
 // ------------------------------------------------------------------------------------------------------------- drawing
 
 inline float gumbel(const uint32_t* scalars, const SampleParams& q, int64_t element) {
-  const uint32_t word = philox_u(uint32_t(element), uint32_t(uint64_t(element) >> 32), scalars[q.seed_lo], scalars[q.seed_hi], scalars[q.position]);
+  const uint32_t word = philox_u(uint32_t(element), uint32_t(uint64_t(element) >> 32), scalars[q.seed_lo],
+                                 scalars[q.seed_hi], scalars[q.position]);
   const float u = (float(word >> 9) + 0.5f) * 0x1p-23f;
   return -log_f32(-log_f32(u));
 }
 
+struct Kept {
+  Tokens tokens;
+  uint64_t bar;
+};
+inline Kept kept_tokens(const Draw& d) {
+  __shared__ uint64_t ranks[listed];
+  constexpr uint32_t most_listed = 192, first_guess = 64;
+  const bool use_k = d.top_k > 0u && int64_t(d.top_k) < d.v, use_p = d.top_p < 1.0f;
+  const Tokens row = {nullptr, d.v};
+  if (!use_k && !use_p) return {row, 0};
+  Share mass = {true, 62 - (64 - __clzll(d.v)), 0}, number = {false, 0, 0};
+  Tokens tokens = row;
+  if (!use_k || d.top_k <= most_listed) {
+    const uint64_t from = low_bar(d, ranks, int(use_k ? d.top_k : first_guess));
+    tokens = list_tokens(d, ranks, from, use_k ? number : mass);
+  }
+  if (use_k) {
+    const uint64_t bar = raised(d, number, tokens, 0);
+    mass.total = 0;  // of what top_k leaves
+    return {tokens, use_p ? raised(d, mass, tokens, bar) : bar};
+  }
+  const uint64_t bar = raised(d, mass, tokens, 0);
+  if (bar != 0) return {tokens, bar};
+  return {row, raised(d, mass, row, 0)};
+}
+
 inline uint32_t draw(const Buffers& B, const SampleParams& q, const Draw& d, int64_t first_element) {
   constexpr float most_noise = 16.64f;  // above -log(-log(1 - 2^-24)) = 16.6355
-  uint64_t bar = 0;
-  const int bits = 64 - __clzll(d.v);
-  if (d.top_k > 0u && int64_t(d.top_k) < d.v) bar = raised(d, {false, 0, 0}, bar);
-  if (d.top_p < 1.0f) bar = raised(d, {true, 62 - bits, 0}, bar);
+  const Kept kept = kept_tokens(d);
   Scored winner = {gumbel(B.scalars, q, first_element + d.best), d.best};
-  for (int64_t i = threadIdx.x; i < d.v; i += 256) {
-    const float logit = d.logits[i];
-    if (!can_be_drawn(logit) || !(scaled(d, logit) + most_noise >= winner.score)) continue;
-    if (rank_of(logit, uint32_t(i)) < bar || (d.min_p > 0.0f && !(weight_of(d, logit) >= d.min_p))) continue;
-    winner = better(winner, {scaled(d, logit) + gumbel(B.scalars, q, first_element + i), uint32_t(i)});
+  const auto offer = [&](float logit, uint32_t token) {
+    if (!can_be_drawn(logit) || !(scaled(d, logit) + most_noise >= winner.score) || rank_of(logit, token) < kept.bar)
+      return;
+    if (d.min_p > 0.0f && !(weight_of(d, logit) >= d.min_p)) return;
+    winner = better(winner, {scaled(d, logit) + gumbel(B.scalars, q, first_element + token), token});
+  };
+  if (kept.tokens.ranks == nullptr) {
+    for_tokens(d.logits, d.v, offer);
+  } else {
+    for (int64_t i = threadIdx.x; i < kept.tokens.count; i += threads)
+      offer(logit_of_rank(kept.tokens.ranks[i]), ~uint32_t(kept.tokens.ranks[i]));
   }
   return best_of_group(winner).token;
 }
@@ -142,9 +256,16 @@ inline void sample_row(const Buffers& B, const SampleParams& q) {
   const int64_t row = group_index();
   if (row >= int64_t(q.n)) return;
   const uint32_t* s = B.scalars;
-  Draw d = {B.b0 + row * int64_t(q.v), q.v, float_of(s[q.temperature]), float_of(s[q.top_p]), float_of(s[q.min_p]), s[q.top_k], 0.0f, 0u};
+  Draw d = {B.b0 + row * int64_t(q.v),
+            q.v,
+            float_of(s[q.temperature]),
+            float_of(s[q.top_p]),
+            float_of(s[q.min_p]),
+            s[q.top_k],
+            0.0f,
+            0u};
   Scored first = {-infinity, 0xffffffffu};
-  for (int64_t i = threadIdx.x; i < d.v; i += 256) first = better(first, {d.logits[i], uint32_t(i)});
+  for_tokens(d.logits, d.v, [&](float logit, uint32_t token) { first = better(first, {logit, token}); });
   first = best_of_group(first);
   d.largest = first.score;
   d.best = first.token == 0xffffffffu ? 0u : first.token;

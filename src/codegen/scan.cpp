@@ -53,7 +53,8 @@ Source emit_scan(const KernelDesc& d) {
   std::vector<Phase> phases;
   for (const char* by : {"thread", "warp", "group"}) {
     phases.push_back({cat(kernel_name(d), "_", by), threads, 0});
-    emit_entry(code, text, phases.back().entry, threads, Scratch::no, cat("scan_by_", by, "<", state(t, op), ">(B, p.scan)"));
+    emit_entry(code, text, phases.back().entry, threads, Scratch::no,
+               cat("scan_by_", by, "<", state(t, op), ">(B, p.scan)"));
   }
   return finished(d, code.text(), std::move(phases), false);
 }

@@ -1,8 +1,8 @@
 // Part of kernels' text: running values along rows. Before it stand Buffers, Element, its unsigned twin Wrapping (of
 // integers) and `least`, the smallest value of Element.
 //
-// Floats are kept in f64 and rounded once per element. What is combined with what depends on the length of a line alone.
-// A line, the stretch of a row from one start to the next, is the work of a thread, a warp or a group.
+// Floats are kept in f64 and rounded once per element. What is combined with what depends on the length of a line
+// alone. A line, the stretch of a row from one start to the next, is the work of a thread, a warp or a group.
 
 // What has been taken in: none(), of(x), before.then(later), result().
 struct FloatSum {
@@ -26,13 +26,18 @@ struct FloatProduct {
     if (subnormal) m *= 0x1p54, e -= 54;
     const uint64_t bits = __builtin_bit_cast(uint64_t, m);
     if ((bits & field) == field) return {m, 0};
-    return {__builtin_bit_cast(double, (bits & ~field) | 0x3ff0000000000000ull), e + int64_t((bits & field) >> 52) - 1023};
+    return {__builtin_bit_cast(double, (bits & ~field) | 0x3ff0000000000000ull),
+            e + int64_t((bits & field) >> 52) - 1023};
   }
   static FloatProduct none() { return {1.0, 0}; }
   static FloatProduct of(Element x) { return scaled(double(x), 0); }
   FloatProduct then(const FloatProduct& x) const { return scaled(mantissa * x.mantissa, exponent + x.exponent); }
-  FloatProduct up(int by) const { return {__shfl_up_sync(0xffffffffu, mantissa, by), __shfl_up_sync(0xffffffffu, exponent, by)}; }
-  FloatProduct from(int lane) const { return {__shfl_sync(0xffffffffu, mantissa, lane), __shfl_sync(0xffffffffu, exponent, lane)}; }
+  FloatProduct up(int by) const {
+    return {__shfl_up_sync(0xffffffffu, mantissa, by), __shfl_up_sync(0xffffffffu, exponent, by)};
+  }
+  FloatProduct from(int lane) const {
+    return {__shfl_sync(0xffffffffu, mantissa, lane), __shfl_sync(0xffffffffu, exponent, lane)};
+  }
   Element result() const {
     const int64_t e = exponent > 4000 ? 4000 : exponent < -4000 ? -4000 : exponent;  // infinite or 0 there
     return Element(ldexp(mantissa, int(e)));
@@ -64,7 +69,9 @@ struct Largest {
   Element value;
   static Largest none() { return {least}; }
   static Largest of(Element x) { return {x}; }
-  Largest then(const Largest& x) const { return {value == value && (x.value > value || x.value != x.value) ? x.value : value}; }
+  Largest then(const Largest& x) const {
+    return {value == value && (x.value > value || x.value != x.value) ? x.value : value};
+  }
   Largest up(int by) const { return {__shfl_up_sync(0xffffffffu, value, by)}; }
   Largest from(int lane) const { return {__shfl_sync(0xffffffffu, value, lane)}; }
   Element result() const { return value; }
@@ -81,8 +88,12 @@ struct LogSumExp {
     if (largest < x.largest) return {x.largest, scale * exp(largest - x.largest) + x.scale};
     return {__builtin_nan(""), 1.0};
   }
-  LogSumExp up(int by) const { return {__shfl_up_sync(0xffffffffu, largest, by), __shfl_up_sync(0xffffffffu, scale, by)}; }
-  LogSumExp from(int lane) const { return {__shfl_sync(0xffffffffu, largest, lane), __shfl_sync(0xffffffffu, scale, lane)}; }
+  LogSumExp up(int by) const {
+    return {__shfl_up_sync(0xffffffffu, largest, by), __shfl_up_sync(0xffffffffu, scale, by)};
+  }
+  LogSumExp from(int lane) const {
+    return {__shfl_sync(0xffffffffu, largest, lane), __shfl_sync(0xffffffffu, scale, lane)};
+  }
   Element result() const { return Element(largest + log(scale)); }
 };
 
@@ -94,7 +105,9 @@ struct Line {
   int64_t step, count;
 };
 
-inline int64_t lines_of(const ScanParams& q) { return int64_t(q.outer) * int64_t(q.rows) * round_up_quotient(q.n, q.block); }
+inline int64_t lines_of(const ScanParams& q) {
+  return int64_t(q.outer) * int64_t(q.rows) * round_up_quotient(q.n, q.block);
+}
 
 inline Line line_of(const Buffers& B, const ScanParams& q, int64_t number) {
   const int64_t n = q.n, block = q.block;

@@ -37,7 +37,8 @@ Source emit_scatter(const KernelDesc& d) {
   code.line("inline Element joined(Element a, Element b) { return ", joined(t, op), "; }");
   code.raw(texts::scatter);
   const std::string name = kernel_name(d);
-  emit_entry(code, text, name + "_parts", threads, Scratch::yes, "join_parts(B, p.scatter, reinterpret_cast<Element*>(scratch))");
+  emit_entry(code, text, name + "_parts", threads, Scratch::yes,
+             "join_parts(B, p.scatter, reinterpret_cast<Element*>(scratch))");
   emit_entry(code, text, name + "_elements", threads, Scratch::yes,
              "scatter_elements(B, p.scatter, reinterpret_cast<const Element*>(scratch))");
   return finished(d, code.text(), {{name + "_parts", threads, 0}, {name + "_elements", threads, 0}}, true);

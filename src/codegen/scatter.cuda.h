@@ -33,8 +33,8 @@ inline Element join_all(const Buffers& B, const ScatterParams& q, int64_t o, int
   return out;
 }
 
-// Scratch: [parts, outer, inner]. Of each window of `chunk` keys, two parts: of the run that began before it, and of the
-// last one that begins in it. Runs that have parts are longer than a window, so there are no more of them.
+// Scratch: [parts, outer, inner]. Of each window of `chunk` keys, two parts: of the run that began before it, and of
+// the last one that begins in it. Runs that have parts are longer than a window, so there are no more of them.
 inline int64_t part_number(int64_t k, const Run& run) { return 2 * (k / chunk) + (run.first >= k / chunk * chunk); }
 
 inline void join_parts(const Buffers& B, const ScatterParams& q, Element* scratch) {
@@ -62,7 +62,8 @@ inline void scatter_elements(const Buffers& B, const ScatterParams& q, const Ele
     if (run.last > run.first) out = join_all(B, q, o, i, run.last - 1, run.last);
   } else if (run.last - run.first > chunk) {
     const int64_t all = int64_t(q.outer) * inner;
-    for (int64_t k = run.first; k < run.last; k += chunk) out = joined(out, scratch[part_number(k, run) * all + o * inner + i]);
+    for (int64_t k = run.first; k < run.last; k += chunk)
+      out = joined(out, scratch[part_number(k, run) * all + o * inner + i]);
   } else if (run.last > run.first) {
     out = joined(out, join_all(B, q, o, i, run.first, run.last));
   }

@@ -53,7 +53,8 @@ Source emit_sort(const KernelDesc& d) {
   code.line("typedef ", unsigned_type(bytes), " Pattern;");
   code.line("typedef ", unsigned_type(int(key_storage(bytes))), " Key;");
   code.line("constexpr int key_bytes = ", bytes, ";");
-  code.line("constexpr bool is_real = ", is_float(t), ", is_signed = ", is_signed_integer(t), ", descending = ", d.attributes[0] != 0, ";");
+  code.line("constexpr bool is_real = ", is_float(t), ", is_signed = ", is_signed_integer(t),
+            ", descending = ", d.attributes[0] != 0, ";");
   code.line("constexpr Key infinity_bits = ", infinity_bits(t), ";");
   code.raw(texts::sort);
   const std::string name = kernel_name(d);

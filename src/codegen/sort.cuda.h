@@ -1,10 +1,10 @@
-// Part of kernels' text: the positions that sort rows, stable. Before it stand Buffers; Pattern, the unsigned integer of an
-// element's size; Key, an unsigned integer of 4 or 8 bytes; key_bytes, those of an element; the constants is_real,
-// is_signed, descending and, of real numbers, infinity_bits.
+// Part of kernels' text: the positions that sort rows, stable. Before it stand Buffers; Pattern, the unsigned integer
+// of an element's size; Key, an unsigned integer of 4 or 8 bytes; key_bytes, those of an element; the constants
+// is_real, is_signed, descending and, of real numbers, infinity_bits.
 //
-// Rows of at most `tile` elements: a bitonic network in shared memory (K. Batcher, 1968) over keys and positions, several
-// short rows to a group. Longer rows: radix sort from the lowest byte (Knuth, vol. 3, 5.2.5), for each byte the counts of
-// every tile, their sums over the tiles, and the moves.
+// Rows of at most `tile` elements: a bitonic network in shared memory (K. Batcher, 1968) over keys and positions,
+// several short rows to a group. Longer rows: radix sort from the lowest byte (Knuth, vol. 3, 5.2.5), for each byte the
+// counts of every tile, their sums over the tiles, and the moves.
 
 constexpr int tile = 2048, digits = 256;
 constexpr Key all_bits = key_bytes == int(sizeof(Key)) ? ~Key(0) : (Key(1) << (8 * key_bytes % (8 * sizeof(Key)))) - 1;
@@ -86,7 +86,8 @@ constexpr int arrays = key_bytes > 3 ? 2 : key_bytes - 1;
 inline Room room_of(const SortParams& q, uint8_t* scratch) {
   const int64_t rows = rows_of(q), all = rows * int64_t(q.n);
   Room room = {};
-  for (int i = 0; i < arrays; ++i, scratch += all * int64_t(sizeof(Key))) room.keys[i] = reinterpret_cast<Key*>(scratch);
+  for (int i = 0; i < arrays; ++i, scratch += all * int64_t(sizeof(Key)))
+    room.keys[i] = reinterpret_cast<Key*>(scratch);
   for (int i = 0; i < arrays; ++i, scratch += all * 4) room.positions[i] = reinterpret_cast<uint32_t*>(scratch);
   room.counts = reinterpret_cast<uint32_t*>(scratch);
   room.totals = room.counts + rows * digits * round_up_quotient(q.n, tile);

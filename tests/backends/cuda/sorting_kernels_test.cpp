@@ -137,7 +137,8 @@ void expect_sorted(DType t, int64_t n) {
     l.add(t, x, origin_of(n));
     l.desc.attributes = {descending};
     l.params.sort = {2, 3, n, -3 * n, 1, -3};
-    EXPECT_EQ(on_device(l), on_native("host", l)) << to_string(t) << ", rows of " << n << (descending ? ", descending" : "");
+    EXPECT_EQ(on_device(l), on_native("host", l))
+        << to_string(t) << ", rows of " << n << (descending ? ", descending" : "");
   }
 }
 
@@ -149,6 +150,40 @@ TEST(GeneratedSort, SortsStridedRowsStably) {
     expect_sorted<uint16_t>(DType::f16, n);
     expect_sorted<uint16_t>(DType::bf16, n);
     expect_sorted<uint8_t>(DType::bool_, n);
+  }
+}
+
+// Keys of one and eight bytes, against the library's stable sort of the values.
+template <class T>
+void expect_sorted_values(DType t, std::vector<T> x) {
+  const int64_t n = int64_t(x.size());
+  for (bool descending : {false, true}) {
+    Launch l("sort", DType::u32, n);
+    l.add(t, x);
+    l.desc.attributes = {descending};
+    l.params.sort = {1, 1, n, 0, 0, 1};
+    std::vector<uint32_t> want(x.size());
+    std::iota(want.begin(), want.end(), 0u);
+    const auto before = [&](T a, T b) { return a < b || (b != b && a == a); };
+    std::stable_sort(want.begin(), want.end(),
+                     [&](uint32_t a, uint32_t b) { return descending ? before(x[b], x[a]) : before(x[a], x[b]); });
+    EXPECT_EQ(values_of<uint32_t>(on_device(l)), want)
+        << to_string(t) << ", " << n << (descending ? ", descending" : "");
+  }
+}
+
+TEST(GeneratedSort, KeysOfOneAndEightBytes) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  for (int64_t n : {100, 2500}) {
+    expect_sorted_values(DType::u8, patterns<uint8_t>(n));
+    expect_sorted_values(DType::i8, patterns<int8_t>(n));
+    expect_sorted_values(DType::i64, patterns<int64_t>(n));
+    std::vector<double> reals(static_cast<size_t>(n));
+    const std::vector<int64_t> integers = patterns<int64_t>(n);
+    std::transform(integers.begin(), integers.end(), reals.begin(), [](int64_t i) { return double(i) * 0x1p-40; });
+    const double special[] = {0, nan, -0.0, inf, -nan, -inf, 0, 5e-324, -5e-324};
+    std::copy(std::begin(special), std::end(special), reals.begin() + 20);
+    expect_sorted_values(DType::f64, reals);
   }
 }
 
@@ -189,14 +224,16 @@ TEST(GeneratedScan, FloatsAreRoundedOnce) {
   const float inf = std::numeric_limits<float>::infinity();
   for (int64_t n : {16, 100, 1000, 2500})
     for (ScanOp op : {ScanOp::sum, ScanOp::prod, ScanOp::max, ScanOp::logsumexp}) {
-      // Products of numbers of this spread grow no more than they shrink; the f64 of the other device is enough for them.
+      // Products of numbers of this spread grow no more than they shrink; the f64 of the other device is enough for
+      // them.
       std::vector<float> x = reals(all_rows * n, 1.9f);
       x[0] = std::numeric_limits<float>::quiet_NaN(), x[1] = inf, x[2] = -inf, x[9] = -inf, x[size_t(3 * n)] = -0.0f;
       Launch l("scan", DType::f32, all_rows * n);
       l.add(DType::f32, x, origin_of(n));
       l.desc.attributes = {int64_t(op)};
       l.params.scan = {2, 3, n, n, -3 * n, 1, -3};
-      expect_close(values_of<float>(on_device(l)), values_of<float>(on_native("host", l)), "op " + std::to_string(int(op)));
+      expect_close(values_of<float>(on_device(l)), values_of<float>(on_native("host", l)),
+                   "op " + std::to_string(int(op)));
     }
 }
 
@@ -214,7 +251,37 @@ TEST(GeneratedScan, ProductsComeBackFromFarAway) {
   for (size_t i = 0; i < x.size(); ++i) {
     product *= x[i];
     const float want = float(product);
-    ASSERT_TRUE(got[i] == want || std::abs(got[i] - want) <= 1e-6f * want + 1e-44f) << i << ": " << got[i] << ", not " << want;
+    ASSERT_TRUE(got[i] == want || std::abs(got[i] - want) <= 1e-6f * want + 1e-44f)
+        << i << ": " << got[i] << ", not " << want;
+  }
+}
+
+TEST(GeneratedScan, LanesOfEightBytes) {
+  const int64_t n = 1500;
+  const std::vector<int64_t> x = patterns<int64_t>(n);
+  std::vector<double> y(static_cast<size_t>(n));
+  std::transform(x.begin(), x.end(), y.begin(), [](int64_t i) { return double(i) * 0x1p-63; });
+  for (ScanOp op : {ScanOp::sum, ScanOp::prod, ScanOp::max}) {
+    Launch integers("scan", DType::i64, n), reals("scan", DType::f64, n);
+    integers.add(DType::i64, x);
+    reals.add(DType::f64, y);
+    integers.desc.attributes = reals.desc.attributes = {int64_t(op)};
+    integers.params.scan = reals.params.scan = {1, 1, n, n, 0, 0, 1};
+    const std::vector<int64_t> got = values_of<int64_t>(on_device(integers));
+    const std::vector<double> got_reals = values_of<double>(on_device(reals));
+    uint64_t run = uint64_t(x[0]);
+    long double real_run = y[0];
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (i > 0) {
+        const uint64_t v = uint64_t(x[i]);
+        run = op == ScanOp::sum ? run + v : op == ScanOp::prod ? run * v : uint64_t(std::max(int64_t(run), x[i]));
+        const long double r = y[i];
+        real_run = op == ScanOp::sum ? real_run + r : op == ScanOp::prod ? real_run * r : std::max(real_run, r);
+      }
+      ASSERT_EQ(got[i], int64_t(run)) << "op " << int(op) << " at " << i;
+      ASSERT_NEAR(got_reals[i], double(real_run), 1e-13 * std::abs(double(real_run)) + 1e-320)
+          << "op " << int(op) << " at " << i;
+    }
   }
 }
 
@@ -235,8 +302,8 @@ Launch scatter_launch(DType t, ScatterOp op, int64_t size, int64_t inner, const 
   return l;
 }
 
-// Few destinations get long runs, which begin and end anywhere in a chunk; of f32 the order of the sums is fixed, so that
-// the cpu's bits come out.
+// Few destinations get long runs, which begin and end anywhere in a chunk; of f32 the order of the sums is fixed, so
+// that the cpu's bits come out.
 TEST(GeneratedScatter, CollectsContributionsInOrder) {
   for (uint32_t destinations : {1u, 3u, 80u}) {
     for (int64_t n : {1, 256, 257, 2000}) {
@@ -247,7 +314,8 @@ TEST(GeneratedScatter, CollectsContributionsInOrder) {
       for (DType t : {DType::u32, DType::i32, DType::f32})
         for (ScatterOp op : {ScatterOp::set, ScatterOp::add, ScatterOp::max}) {
           const Launch l = scatter_launch(t, op, 70, 5, keys);
-          EXPECT_EQ(on_device(l), on_native("cpu", l)) << to_string(t) << ", op " << int(op) << ", " << n << " to " << destinations;
+          EXPECT_EQ(on_device(l), on_native("cpu", l))
+              << to_string(t) << ", op " << int(op) << ", " << n << " to " << destinations;
         }
     }
   }
@@ -269,6 +337,44 @@ TEST(GeneratedScatter, RunsAroundAChunk) {
   }
 }
 
+// Integers wrap in their own width; f64 as f32, but for its width.
+template <class T, class Wrapping>
+void expect_scattered(DType t, const std::vector<T>& x, const std::vector<T>& source) {
+  const int64_t n = int64_t(source.size()), size = int64_t(x.size());
+  std::vector<uint32_t> keys(source.size()), order(source.size());
+  for (size_t k = 0; k < keys.size(); ++k) keys[k] = uint32_t(k * k * x.size() / (keys.size() * keys.size()));
+  std::iota(order.begin(), order.end(), 0u);
+  for (ScatterOp op : {ScatterOp::set, ScatterOp::add, ScatterOp::max}) {
+    Launch l("scatter", t, size);
+    l.add(t, x);
+    l.add(DType::u32, keys);
+    l.add(DType::u32, order);
+    l.add(t, source);
+    l.desc.attributes = {int64_t(op)};
+    l.params.scatter = {1, size, 1, n, {0, 1, 0}, {0, 1, 0}};
+    std::vector<T> want = x;
+    for (size_t k = 0; k < keys.size(); ++k) {
+      T& v = want[keys[k]];
+      v = op == ScatterOp::set   ? source[k]
+          : op == ScatterOp::add ? T(Wrapping(v) + Wrapping(source[k]))
+                                 : std::max(v, source[k]);
+    }
+    const std::vector<T> got = values_of<T>(on_device(l));
+    for (size_t i = 0; i < want.size(); ++i) {
+      const bool near = is_float(t) && std::abs(double(got[i]) - double(want[i])) < 1e-12;
+      ASSERT_TRUE(got[i] == want[i] || near) << to_string(t) << ", op " << int(op) << " at " << i;
+    }
+  }
+}
+
+TEST(GeneratedScatter, OneAndEightBytes) {
+  expect_scattered<uint8_t, uint32_t>(DType::u8, patterns<uint8_t>(9), patterns<uint8_t>(1500));
+  expect_scattered<int8_t, uint32_t>(DType::i8, patterns<int8_t>(9), patterns<int8_t>(1500));
+  expect_scattered<int64_t, uint64_t>(DType::i64, patterns<int64_t>(9), patterns<int64_t>(1500));
+  const std::vector<float> x = reals(9), source = reals(1500);
+  expect_scattered<double, double>(DType::f64, {x.begin(), x.end()}, {source.begin(), source.end()});
+}
+
 struct Options {
   float temperature = 1;
   uint32_t top_k = 0;
@@ -279,7 +385,13 @@ Launch sample_launch(const std::vector<float>& logits, int64_t rows, const Optio
   Launch l("sample", DType::u32, rows);
   l.add(DType::f32, logits);
   l.params.sample = SampleParams{rows, int64_t(logits.size()) / rows, 0, 1, 2, 3, 4, 5, 6};
-  l.scalars = {std::bit_cast<uint32_t>(o.temperature), o.top_k, std::bit_cast<uint32_t>(o.top_p), std::bit_cast<uint32_t>(o.min_p), 99, 3, position};
+  l.scalars = {std::bit_cast<uint32_t>(o.temperature),
+               o.top_k,
+               std::bit_cast<uint32_t>(o.top_p),
+               std::bit_cast<uint32_t>(o.min_p),
+               99,
+               3,
+               position};
   return l;
 }
 
@@ -293,30 +405,60 @@ void expect_same_tokens(const std::vector<float>& logits, int64_t rows, const Op
 
 TEST(GeneratedSample, DrawsTheSameTokens) {
   const std::vector<float> logits = reals(4 * 3001, 3);
-  for (const Options& o : {Options{}, {.temperature = 0}, {.temperature = 0.7f}, {.top_k = 1}, {.top_k = 50}, {.top_k = 3001},
-                           {.top_p = 0.9f}, {.top_p = 0.0f}, {.temperature = 2, .top_k = 40, .top_p = 0.5f}, {.min_p = 0.05f},
+  for (const Options& o : {Options{},
+                           {.temperature = 0},
+                           {.temperature = 0.7f},
+                           {.top_k = 1},
+                           {.top_k = 50},
+                           {.top_k = 192},
+                           {.top_k = 193},
+                           {.top_k = 2000},
+                           {.top_k = 3001},
+                           {.top_p = 0.9f},
+                           {.top_p = 0.0f},
+                           {.temperature = 2, .top_k = 40, .top_p = 0.5f},
+                           {.min_p = 0.05f},
                            {.temperature = 1.5f, .top_k = 100, .top_p = 0.95f, .min_p = 0.1f}})
     expect_same_tokens(logits, 4, o, 3);
+}
+
+// The list of the likeliest tokens does not do: too many reach its bar, or the mass lies below.
+TEST(GeneratedSample, FlatAndTwoValued) {
+  std::vector<float> two(5000, 0.25f);
+  for (size_t i = 0; i < two.size(); i += 3) two[i] = 1;
+  for (const Options& o :
+       {Options{.top_k = 100}, {.top_k = 1700}, {.top_p = 0.3f}, {.top_p = 0.9f}, {.top_k = 180, .top_p = 0.5f}})
+    expect_same_tokens(two, 1, o, 3);
+  const std::vector<float> flat = reals(6000, 0.01f);
+  for (const Options& o : {Options{.top_p = 0.02f}, {.top_p = 0.5f}, {.top_p = 0.99f}, {.top_k = 150, .top_p = 0.9f}})
+    expect_same_tokens(flat, 1, o, 3);
 }
 
 // Equal logits: the ones with the lower numbers are kept (hazard A2).
 TEST(GeneratedSample, TiesAndBounds) {
   std::vector<float> equal(300, 1.5f);
-  for (uint32_t k : {1u, 2u, 17u, 299u, 300u, 1000000u}) expect_same_tokens(equal, 1, {.top_k = k}, 8);
-  for (float p : {0.001f, 0.25f, 0.5f, 0.999f}) expect_same_tokens(equal, 1, {.top_p = p}, 8);
+  for (uint32_t k : {1u, 2u, 17u, 299u, 300u, 1000000u}) expect_same_tokens(equal, 1, {.top_k = k}, 3);
+  for (float p : {0.001f, 0.25f, 0.5f, 0.999f}) expect_same_tokens(equal, 1, {.top_p = p}, 3);
   const float ln2 = 0.693147180559945f;
   const std::vector<float> halves{0, -ln2, -2 * ln2, -2 * ln2};  // probabilities 1/2, 1/4, 1/8, 1/8
-  for (float p : {0.5f, 0.51f, 0.75f, 0.76f, 0.875f, 0.88f}) expect_same_tokens(halves, 1, {.top_p = p}, 20);
-  for (float p : {0.56f, 0.86f}) expect_same_tokens(halves, 1, {.top_k = 3, .top_p = p}, 20);
-  for (float p : {0.2f, 0.26f, 2.0f}) expect_same_tokens(halves, 1, {.min_p = p}, 20);
+  for (float p : {0.5f, 0.51f, 0.75f, 0.76f, 0.875f, 0.88f}) expect_same_tokens(halves, 1, {.top_p = p}, 8);
+  for (float p : {0.56f, 0.86f}) expect_same_tokens(halves, 1, {.top_k = 3, .top_p = p}, 8);
+  for (float p : {0.2f, 0.26f, 2.0f}) expect_same_tokens(halves, 1, {.min_p = p}, 5);
 }
 
 TEST(GeneratedSample, MaskedAndNotANumber) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-  for (const std::vector<float>& logits : {std::vector<float>{-inf, 0, nan, -1, -inf}, {nan, nan}, {nan, -inf, -inf}, {0, inf, inf}, {-0.0f, 0.0f, -0.0f}})
-    for (const Options& o : {Options{}, {.temperature = 0}, {.temperature = nan}, {.temperature = 1e6f}, {.top_k = 4}, {.top_k = 2},
-                             {.top_p = 0.999f}, {.min_p = 1e-9f}})
-      expect_same_tokens(logits, 1, o, 4);
+  for (const std::vector<float>& logits :
+       {std::vector<float>{-inf, 0, nan, -1, -inf}, {nan, nan}, {nan, -inf, -inf}, {0, inf, inf}, {-0.0f, 0.0f, -0.0f}})
+    for (const Options& o : {Options{},
+                             {.temperature = 0},
+                             {.temperature = nan},
+                             {.temperature = 1e6f},
+                             {.top_k = 4},
+                             {.top_k = 2},
+                             {.top_p = 0.999f},
+                             {.min_p = 1e-9f}})
+      expect_same_tokens(logits, 1, o, 2);
 }
 
 }  // namespace
