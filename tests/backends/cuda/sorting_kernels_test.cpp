@@ -52,10 +52,19 @@ struct Launch {
   }
 };
 
-Backend& device() {
-  static const std::unique_ptr<Backend> backend = cuda::open("cuda:0", {});
-  return *backend;
-}
+// The device is open as long as the tests of a suite run.
+std::unique_ptr<Backend> open_device;
+Backend& device() { return *open_device; }
+
+class GeneratedKernels : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { open_device = cuda::open("cuda:0", {}); }
+  static void TearDownTestSuite() { open_device.reset(); }
+};
+class GeneratedSort : public GeneratedKernels {};
+class GeneratedScan : public GeneratedKernels {};
+class GeneratedScatter : public GeneratedKernels {};
+class GeneratedSample : public GeneratedKernels {};
 
 Handle upload(const Bytes& bytes) {
   const Handle h = device().alloc(int64_t(bytes.size()));
@@ -142,8 +151,8 @@ void expect_sorted(DType t, int64_t n) {
   }
 }
 
-TEST(GeneratedSort, SortsStridedRowsStably) {
-  for (int64_t n : {1, 2, 33, 1024, 2047, 2048, 2049, 5000}) expect_sorted<uint32_t>(DType::u32, n);
+TEST_F(GeneratedSort, SortsStridedRowsStably) {
+  for (int64_t n : {1, 2, 33, 1024, 2047, 2048, 2049, 4096, 5000}) expect_sorted<uint32_t>(DType::u32, n);
   for (int64_t n : {100, 2100}) {
     expect_sorted<uint32_t>(DType::f32, n);
     expect_sorted<uint32_t>(DType::i32, n);
@@ -172,7 +181,7 @@ void expect_sorted_values(DType t, std::vector<T> x) {
   }
 }
 
-TEST(GeneratedSort, KeysOfOneAndEightBytes) {
+TEST_F(GeneratedSort, KeysOfOneAndEightBytes) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   for (int64_t n : {100, 2500}) {
     expect_sorted_values(DType::u8, patterns<uint8_t>(n));
@@ -188,7 +197,7 @@ TEST(GeneratedSort, KeysOfOneAndEightBytes) {
 }
 
 // More than 32 tiles, so that the sums over them take more than one round.
-TEST(GeneratedSort, SortsALongRow) {
+TEST_F(GeneratedSort, SortsALongRow) {
   const int64_t n = 70001;
   Launch l("sort", DType::u32, n);
   l.add(DType::f16, patterns<uint16_t>(n));
@@ -197,7 +206,7 @@ TEST(GeneratedSort, SortsALongRow) {
   EXPECT_EQ(on_device(l), on_native("host", l));
 }
 
-TEST(GeneratedScan, IntegersRunAlongStridedRows) {
+TEST_F(GeneratedScan, IntegersRunAlongStridedRows) {
   for (int64_t n : {1, 16, 17, 128, 129, 256, 257, 1024, 3000})
     for (int64_t block : {int64_t(64), std::max<int64_t>(n, 1024)})
       for (ScanOp op : {ScanOp::sum, ScanOp::prod, ScanOp::max})
@@ -220,7 +229,7 @@ void expect_close(const std::vector<float>& got, const std::vector<float>& want,
   }
 }
 
-TEST(GeneratedScan, FloatsAreRoundedOnce) {
+TEST_F(GeneratedScan, FloatsAreRoundedOnce) {
   const float inf = std::numeric_limits<float>::infinity();
   for (int64_t n : {16, 100, 1000, 2500})
     for (ScanOp op : {ScanOp::sum, ScanOp::prod, ScanOp::max, ScanOp::logsumexp}) {
@@ -238,7 +247,7 @@ TEST(GeneratedScan, FloatsAreRoundedOnce) {
 }
 
 // Stretches whose product is far outside f64, while the running product is not.
-TEST(GeneratedScan, ProductsComeBackFromFarAway) {
+TEST_F(GeneratedScan, ProductsComeBackFromFarAway) {
   std::vector<float> x(1024, 1e30f);
   for (size_t i = 0; i < x.size(); ++i)
     if (i < 5 || i % 20 >= 10) x[i] = 1e-30f;
@@ -256,7 +265,7 @@ TEST(GeneratedScan, ProductsComeBackFromFarAway) {
   }
 }
 
-TEST(GeneratedScan, LanesOfEightBytes) {
+TEST_F(GeneratedScan, LanesOfEightBytes) {
   const int64_t n = 1500;
   const std::vector<int64_t> x = patterns<int64_t>(n);
   std::vector<double> y(static_cast<size_t>(n));
@@ -304,7 +313,7 @@ Launch scatter_launch(DType t, ScatterOp op, int64_t size, int64_t inner, const 
 
 // Few destinations get long runs, which begin and end anywhere in a chunk; of f32 the order of the sums is fixed, so
 // that the cpu's bits come out.
-TEST(GeneratedScatter, CollectsContributionsInOrder) {
+TEST_F(GeneratedScatter, CollectsContributionsInOrder) {
   for (uint32_t destinations : {1u, 3u, 80u}) {
     for (int64_t n : {1, 256, 257, 2000}) {
       std::mt19937 rng(9);
@@ -322,7 +331,7 @@ TEST(GeneratedScatter, CollectsContributionsInOrder) {
 }
 
 // Run lengths around the chunk of 256, one behind the other.
-TEST(GeneratedScatter, RunsAroundAChunk) {
+TEST_F(GeneratedScatter, RunsAroundAChunk) {
   std::vector<uint32_t> keys;
   uint32_t destination = 0;
   for (int length : {255, 256, 257, 1, 511, 512, 513, 2, 300, 300, 256, 1000}) {
@@ -367,7 +376,7 @@ void expect_scattered(DType t, const std::vector<T>& x, const std::vector<T>& so
   }
 }
 
-TEST(GeneratedScatter, OneAndEightBytes) {
+TEST_F(GeneratedScatter, OneAndEightBytes) {
   expect_scattered<uint8_t, uint32_t>(DType::u8, patterns<uint8_t>(9), patterns<uint8_t>(1500));
   expect_scattered<int8_t, uint32_t>(DType::i8, patterns<int8_t>(9), patterns<int8_t>(1500));
   expect_scattered<int64_t, uint64_t>(DType::i64, patterns<int64_t>(9), patterns<int64_t>(1500));
@@ -403,7 +412,7 @@ void expect_same_tokens(const std::vector<float>& logits, int64_t rows, const Op
   }
 }
 
-TEST(GeneratedSample, DrawsTheSameTokens) {
+TEST_F(GeneratedSample, DrawsTheSameTokens) {
   const std::vector<float> logits = reals(4 * 3001, 3);
   for (const Options& o : {Options{},
                            {.temperature = 0},
@@ -423,7 +432,7 @@ TEST(GeneratedSample, DrawsTheSameTokens) {
 }
 
 // The list of the likeliest tokens does not do: too many reach its bar, or the mass lies below.
-TEST(GeneratedSample, FlatAndTwoValued) {
+TEST_F(GeneratedSample, FlatAndTwoValued) {
   std::vector<float> two(5000, 0.25f);
   for (size_t i = 0; i < two.size(); i += 3) two[i] = 1;
   for (const Options& o :
@@ -435,7 +444,7 @@ TEST(GeneratedSample, FlatAndTwoValued) {
 }
 
 // Equal logits: the ones with the lower numbers are kept (hazard A2).
-TEST(GeneratedSample, TiesAndBounds) {
+TEST_F(GeneratedSample, TiesAndBounds) {
   std::vector<float> equal(300, 1.5f);
   for (uint32_t k : {1u, 2u, 17u, 299u, 300u, 1000000u}) expect_same_tokens(equal, 1, {.top_k = k}, 3);
   for (float p : {0.001f, 0.25f, 0.5f, 0.999f}) expect_same_tokens(equal, 1, {.top_p = p}, 3);
@@ -446,7 +455,7 @@ TEST(GeneratedSample, TiesAndBounds) {
   for (float p : {0.2f, 0.26f, 2.0f}) expect_same_tokens(halves, 1, {.min_p = p}, 5);
 }
 
-TEST(GeneratedSample, MaskedAndNotANumber) {
+TEST_F(GeneratedSample, MaskedAndNotANumber) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   for (const std::vector<float>& logits :
        {std::vector<float>{-inf, 0, nan, -1, -inf}, {nan, nan}, {nan, -inf, -inf}, {0, inf, inf}, {-0.0f, 0.0f, -0.0f}})
