@@ -3,6 +3,7 @@
 #include "codegen/attention.h"
 #include "codegen/products.h"
 #include "codegen/region.h"
+#include "codegen/sorting.h"
 
 namespace tenon::codegen {
 namespace {
@@ -19,6 +20,10 @@ constexpr Family families[] = {
     {"matmul", emit_matmul, matmul_extent},
     {"quant_matmul", emit_quant_matmul, quant_matmul_extent},
     {"attention", emit_attention, attention_extent},
+    {"scan", emit_scan, scan_extent},
+    {"sort", emit_sort, sort_extent},
+    {"scatter", emit_scatter, scatter_extent},
+    {"sample", emit_sample, sample_extent},
 };
 
 const Family* find(const KernelDesc& desc) {

@@ -14,4 +14,8 @@ extern const char* const reduce;
 extern const char* const products;
 extern const char* const quant_products;
 extern const char* const attention;
+extern const char* const scan;
+extern const char* const sort;
+extern const char* const scatter;
+extern const char* const sample;
 }  // namespace tenon::codegen::texts
