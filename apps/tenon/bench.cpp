@@ -158,7 +158,7 @@ std::vector<OpRow> op_rows(int64_t columns, const Device& device) {
       {"softmax", 1, 1, [=](const std::vector<Tensor>& x) { return one(softmax(x[0])); }},
       {"rms_norm", 1, 1, [=](const std::vector<Tensor>& x) { return one(rms_norm(x[0], ones)); }},
       {"layer_norm", 1, 1, [=](const std::vector<Tensor>& x) { return one(layer_norm(x[0], ones, ones)); }},
-      {"logsumexp", 1, 0, [=](const std::vector<Tensor>& x) { return one(logsumexp(x[0], {-1})); }},
+      {"logsumexp", 1, 0, [=](const std::vector<Tensor>& x) { return one(logsumexp(x[0], -1)); }},
       {"sum", 1, 0, [=](const std::vector<Tensor>& x) { return one(sum(x[0], {-1})); }},
   };
 }
