@@ -47,7 +47,8 @@ Rows host_rows() {
 }  // namespace
 
 std::span<const NativeKernel> native_kernels(const char* target) {
-  static const Rows cpu = cpu_rows(), host = host_rows();
+  // Never destroyed: at exit a device's threads may still run what was submitted last.
+  static const Rows &cpu = *new Rows(cpu_rows()), &host = *new Rows(host_rows());
   const std::string_view name = target;
   if (name == "cpu") return cpu;
   if (name == "host") return host;
