@@ -246,7 +246,7 @@ struct TopK {
 };
 TopK topk(const Tensor& x, int64_t k, int64_t axis = -1);
 // x with slices of the source at indices of an axis, the counterparts of take(): out[.., index[i], ..] becomes, is added,
-// or is the maximum with source[.., i, ..]. index: [n], i32 or u32; source: x's dtype, broadcast to x's shape with n in
+// or is the maximum with source[.., i, ..]. index: [n], integers; source: x's dtype, broadcast to x's shape with n in
 // place of the axis. An index outside [0, size) (so each negative one) is ignored. Where an index comes again: set takes
 // the last one, add sums x and then the contributions in their order, in chunks of 256, max takes the largest; NaN wins.
 // f16 and bf16 are combined in f32 and rounded once. set: any plain dtype; add and max: numbers. The same bits with any
