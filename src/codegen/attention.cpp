@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/cat.h"
+#include "codegen/entry.h"
 #include "codegen/epilogue.h"
 #include "codegen/prelude.h"
 #include "codegen/texts.h"
@@ -64,17 +65,10 @@ Source emit_attention(const KernelDesc& d) {
   option("bias", has(d, biased), has(d, masked) ? 4 : 3);
   code.raw(texts::attention);
   const std::string name = kernel_name(d);
-  const auto entry = [&](const char* suffix, const char* call) {
-    code.line("extern \"C\" __global__ void __launch_bounds__(", threads, ") ", name, suffix, "(", text.entry_parameters(), ", float* scratch) {");
-    code.line(text.make_buffers());
-    code.line("const AttentionParams& a = p.attention;");
-    code.line("const int64_t row_tiles = round_up_quotient(divide(a.h, a.g).quotient * int64_t(a.t), row_tile), column_tiles = round_up_quotient(a.d, column_tile);");
-    code.line(call);
-    code.line("}");
-  };
-  entry("_whole", "whole_attention(B, p, row_tiles, column_tiles);");
-  entry("_part", "part_attention(B, p, row_tiles, column_tiles, round_up_quotient(a.s, part_keys), scratch);");
-  entry("_merge", "merge_attention(B, p, row_tiles, column_tiles, round_up_quotient(a.s, part_keys), scratch);");
+  const auto entry = [&](const char* suffix, const char* call) { emit_entry(code, text, name + suffix, threads, Scratch::yes, call); };
+  entry("_whole", "whole_attention(B, p)");
+  entry("_part", "part_attention(B, p, reinterpret_cast<float*>(scratch))");
+  entry("_merge", "merge_attention(B, p, reinterpret_cast<const float*>(scratch))");
   return finished(d, code.text(), {{name + "_whole", threads, 0}, {name + "_part", threads, 0}, {name + "_merge", threads, 0}}, true);
 }
 

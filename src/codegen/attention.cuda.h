@@ -17,7 +17,9 @@ struct Work {
   int64_t q_start;              // position of query 0
 };
 
-inline Work work_of(const Buffers& B, const AttentionParams& a, int64_t group, int64_t row_tiles, int64_t column_tiles) {
+// Of the group with this number among those that share out rows and columns.
+inline Work work_of(const Buffers& B, const AttentionParams& a, int64_t group) {
+  const int64_t row_tiles = round_up_quotient(divide(a.h, a.g).quotient * int64_t(a.t), row_tile), column_tiles = round_up_quotient(a.d, column_tile);
   Work w;
   const Quotient c = divide(group, column_tiles), r = divide(c.quotient, row_tiles), g = divide(r.quotient, a.g);
   w.column0 = c.rest * column_tile;
@@ -169,15 +171,10 @@ struct KeyRange {
   int64_t first, last;
 };
 inline KeyRange keys_of(const AttentionParams& a, const Work& w) {
-  int64_t latest = 0, earliest = int64_t(a.t) - 1;  // queries of these rows
   const int64_t last_row = smaller(w.row0 + row_tile, w.rows) - 1;
-  if (divide(w.row0, a.t).quotient == divide(last_row, a.t).quotient) {
-    earliest = divide(w.row0, a.t).rest;
-    latest = divide(last_row, a.t).rest;
-  } else {
-    earliest = 0;
-    latest = int64_t(a.t) - 1;
-  }
+  const Quotient top = divide(w.row0, a.t), bottom = divide(last_row, a.t);
+  const bool one_head = top.quotient == bottom.quotient;
+  const int64_t earliest = one_head ? top.rest : 0, latest = one_head ? bottom.rest : int64_t(a.t) - 1;  // queries
   KeyRange r = {0, w.keys};
   if (causal) r.last = smaller(r.last, w.q_start + latest + 1);
   if (windowed) {
@@ -187,10 +184,10 @@ inline KeyRange keys_of(const AttentionParams& a, const Work& w) {
   return r;
 }
 
-inline void whole_attention(const Buffers& B, const Params& p, int64_t row_tiles, int64_t column_tiles) {
+inline void whole_attention(const Buffers& B, const Params& p) {
   __shared__ RowState state;
   const AttentionParams& a = p.attention;
-  const Work w = work_of(B, a, group_index(), row_tiles, column_tiles);
+  const Work w = work_of(B, a, group_index());
   const KeyRange keys = keys_of(a, w);
   float out[row_tile];
   attend(B, a, w, keys.first, keys.last, state, out);
@@ -204,11 +201,11 @@ inline void whole_attention(const Buffers& B, const Params& p, int64_t row_tiles
 // Scratch of a part: for each of 16 rows most, sum and 128 columns.
 constexpr int part_floats = row_tile * (2 + column_tile);
 
-inline void part_attention(const Buffers& B, const Params& p, int64_t row_tiles, int64_t column_tiles, int64_t parts, float* scratch) {
+inline void part_attention(const Buffers& B, const Params& p, float* scratch) {
   __shared__ RowState state;
   const AttentionParams& a = p.attention;
-  const Quotient place = divide(group_index(), parts);
-  const Work w = work_of(B, a, place.quotient, row_tiles, column_tiles);
+  const Quotient place = divide(group_index(), round_up_quotient(a.s, part_keys));
+  const Work w = work_of(B, a, place.quotient);
   KeyRange keys = keys_of(a, w);
   const int64_t begin = place.rest * part_keys;
   keys.first = keys.first > begin ? keys.first : begin;
@@ -223,11 +220,12 @@ inline void part_attention(const Buffers& B, const Params& p, int64_t row_tiles,
 }
 
 // A group for each row of a tile.
-inline void merge_attention(const Buffers& B, const Params& p, int64_t row_tiles, int64_t column_tiles, int64_t parts, const float* scratch) {
+inline void merge_attention(const Buffers& B, const Params& p, const float* scratch) {
   const AttentionParams& a = p.attention;
+  const int64_t parts = round_up_quotient(a.s, part_keys);
   const int64_t group = group_index() / row_tile;
   const int r = int(group_index() % row_tile), t = threadIdx.x;
-  const Work w = work_of(B, a, group, row_tiles, column_tiles);
+  const Work w = work_of(B, a, group);
   const int64_t column = w.column0 + t;
   if (w.row0 + r >= w.rows || column >= int64_t(a.d)) return;
   const KeyRange keys = keys_of(a, w);

@@ -51,7 +51,7 @@ void ChunkCode::emit(Code& code, const std::vector<size_t>& wanted, const std::v
     std::string element;
     if (i.kind == Kind::load && at_once(i.operand)) {
       const DType t = desc.operands[i.operand].dtype;
-      element = cat("from_", t == DType::bool_ ? "bool" : to_string(t), "(x", i.operand, "[e])");
+      element = cat("from_", to_string(t), "(x", i.operand, "[e])");
     }
     text.value(code, k, offset(i.operand), element);
   }

@@ -39,6 +39,10 @@ Source emit(const KernelDesc& desc, const Target&) {
   return f ? f->emit(desc) : Source();
 }
 
-Extent extent(const KernelDesc& desc, const Target&, const Params& params) { return find(desc)->extent(desc, params); }
+Extent extent(const KernelDesc& desc, const Source& source, const Params& params) {
+  Extent out = find(desc)->extent(desc, params);
+  out.groups.resize(source.phases.size());  // phases that a family leaves out do not run
+  return out;
+}
 
 }  // namespace tenon::codegen

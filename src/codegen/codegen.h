@@ -40,6 +40,7 @@ struct Extent {
   std::vector<int64_t> groups;  // of each phase; 0: nothing to run
   int64_t scratch_bytes = 0;    // of the whole launch
 };
-Extent extent(const KernelDesc& desc, const Target& target, const Params& params);
+// `source`: what emit() made of the description.
+Extent extent(const KernelDesc& desc, const Source& source, const Params& params);
 
 }  // namespace tenon::codegen

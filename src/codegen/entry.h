@@ -1,15 +1,19 @@
-// Entries of kernels' text that hand everything on to a function of it.
+// Entries of kernels' text.
 #pragma once
+#include <functional>
 #include <string>
 
 #include "codegen/program.h"
 
 namespace tenon::codegen {
 
-// Bytes of scratch are `scratch` to an entry that has them.
+// Bytes of scratch are `uint8_t* scratch` to an entry that has them.
 enum class Scratch : bool { no, yes };
 
-// An entry that fills `B` and makes the call: "scan_by_warp(B, p.scan)".
+// An entry that fills `B` and goes on with what `body` emits.
+void emit_entry(Code& code, const ProgramText& text, const std::string& name, int threads, Scratch scratch,
+                const std::function<void()>& body);
+// One that makes a call: "scan_by_warp(B, p.scan)".
 void emit_entry(Code& code, const ProgramText& text, const std::string& name, int threads, Scratch scratch,
                 const std::string& call);
 

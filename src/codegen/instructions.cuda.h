@@ -1,6 +1,7 @@
 // The scalar instructions of src/core/scalar.def for generated CUDA kernels: NAME_LANE(arguments), lanes f (f32), i (i32),
-// u (u32), d (f64), l (i64). Part of kernels' text only; see prelude.cuda.h. The functions of f32 that are not here are
-// those of src/kernels/scalar: the same text, so the same bits as on the CPU.
+// u (u32), d (f64), l (i64). Part of kernels' text only; see prelude.cuda.h. Those that are not here have this
+// name in src/kernels/scalar/instructions.cpu.h, and the functions of f32 are those of math.cpu.h: the same text, so the
+// same bits as on the CPU.
 
 namespace tenon {
 namespace gpu {
@@ -14,45 +15,15 @@ inline T select_of(uint32_t c, T a, T b) { return c != 0u ? a : b; }
 
 inline float neg_f(float a) { return float_of(bits_of(a) ^ sign_bit); }
 inline float abs_f(float a) { return float_of(bits_of(a) & ~sign_bit); }
-inline float add_f(float a, float b) { return a + b; }
-inline float sub_f(float a, float b) { return a - b; }
-inline float mul_f(float a, float b) { return a * b; }
-inline float div_f(float a, float b) { return a / b; }
-// The first NaN wins. Equal values differ in bits only when they are zeros of both signs: max takes +0, min -0.
-inline float min_f(float a, float b) {
-  uint32_t r = a < b ? bits_of(a) : bits_of(b);
-  r = a == b ? bits_of(a) | bits_of(b) : r;
-  return float_of(a != a ? bits_of(a) : r);
-}
-inline float max_f(float a, float b) {
-  uint32_t r = a > b ? bits_of(a) : bits_of(b);
-  r = a == b ? bits_of(a) & bits_of(b) : r;
-  return float_of(a != a ? bits_of(a) : r);
-}
 inline uint32_t eq_f(float a, float b) { return a == b; }
 inline uint32_t ne_f(float a, float b) { return a != b; }
 inline uint32_t lt_f(float a, float b) { return a < b; }
 inline uint32_t le_f(float a, float b) { return a <= b; }
-inline float sqrt_f(float a) { return __builtin_sqrtf(a); }
-inline float rsqrt_f(float a) { return 1.0f / __builtin_sqrtf(a); }
 inline float select_f(uint32_t c, float a, float b) { return select_of(c, a, b); }
 inline float round_f16_f(float a) { return half_to_float(float_to_half(a)); }
 inline float round_bf16_f(float a) { return f32_from_bf16(float_to_bfloat(a)); }
-inline int32_t to_i32_f(float a) {
-  const float low = a > -0x1p31f ? a : -0x1p31f;  // NaN too
-  const int32_t r = int32_t(low < 0x1p31f ? low : 0.0f);
-  return a != a ? 0 : low < 0x1p31f ? r : 0x7fffffff;
-}
-inline uint32_t to_u32_f(float a) {
-  const float positive = a > 0.0f ? a : 0.0f;  // NaN too
-  return positive < 0x1p32f ? uint32_t(positive) : 0xffffffffu;
-}
-inline int64_t to_i64_f(float a) {
-  const float low = a > -0x1p63f ? a : -0x1p63f;
-  const int64_t r = int64_t(low < 0x1p63f ? low : 0.0f);
-  return a != a ? 0 : low < 0x1p63f ? r : 0x7fffffffffffffff;
-}
-inline double to_f64_f(float a) { return double(a); }
+inline int32_t to_i32_f(float a) { return f_to_i32(a); }
+inline uint32_t to_u32_f(float a) { return f_to_u32(a); }
 inline uint32_t to_bool_f(float a) { return a != 0.0f; }
 
 inline float exp_f(float a) { return exp_f32(a); }
@@ -78,7 +49,6 @@ inline int32_t bit_or_i(int32_t a, int32_t b) { return a | b; }
 inline int32_t bit_xor_i(int32_t a, int32_t b) { return a ^ b; }
 // A negative amount is 32 or more.
 inline int32_t shift_left_i(int32_t a, int32_t b) { return uint32_t(b) < 32u ? int32_t(uint32_t(a) << b) : 0; }
-inline int32_t shift_right_i(int32_t a, int32_t b) { return a >> (uint32_t(b) < 31u ? b : 31); }
 inline int32_t floor_div_i(int32_t a, int32_t b) {
   if (b == 0) return 0;
   if (b == -1) return neg_i(a);
@@ -93,14 +63,9 @@ inline int32_t rem_i(int32_t a, int32_t b) {
 inline int32_t select_i(uint32_t c, int32_t a, int32_t b) { return select_of(c, a, b); }
 inline float to_f32_i(int32_t a) { return float(a); }
 inline uint32_t to_u32_i(int32_t a) { return uint32_t(a); }
-inline double to_f64_i(int32_t a) { return double(a); }
-inline int64_t to_i64_i(int32_t a) { return a; }
 inline uint32_t to_bool_i(int32_t a) { return a != 0; }
 inline int32_t wrap_i8_i(int32_t a) { return int32_t(int8_t(uint8_t(uint32_t(a)))); }
 
-inline uint32_t add_u(uint32_t a, uint32_t b) { return a + b; }
-inline uint32_t sub_u(uint32_t a, uint32_t b) { return a - b; }
-inline uint32_t mul_u(uint32_t a, uint32_t b) { return a * b; }
 inline uint32_t min_u(uint32_t a, uint32_t b) { return a < b ? a : b; }
 inline uint32_t max_u(uint32_t a, uint32_t b) { return a > b ? a : b; }
 inline uint32_t eq_u(uint32_t a, uint32_t b) { return a == b; }
@@ -110,15 +75,11 @@ inline uint32_t le_u(uint32_t a, uint32_t b) { return a <= b; }
 inline uint32_t bit_and_u(uint32_t a, uint32_t b) { return a & b; }
 inline uint32_t bit_or_u(uint32_t a, uint32_t b) { return a | b; }
 inline uint32_t bit_xor_u(uint32_t a, uint32_t b) { return a ^ b; }
-inline uint32_t shift_left_u(uint32_t a, uint32_t b) { return b < 32u ? a << b : 0u; }
-inline uint32_t shift_right_u(uint32_t a, uint32_t b) { return b < 32u ? a >> b : 0u; }
 inline uint32_t floor_div_u(uint32_t a, uint32_t b) { return b == 0u ? 0u : a / b; }
 inline uint32_t rem_u(uint32_t a, uint32_t b) { return b == 0u ? 0u : a % b; }
 inline uint32_t select_u(uint32_t c, uint32_t a, uint32_t b) { return select_of(c, a, b); }
 inline float to_f32_u(uint32_t a) { return float(a); }
 inline int32_t to_i32_u(uint32_t a) { return int32_t(a); }
-inline double to_f64_u(uint32_t a) { return double(a); }
-inline int64_t to_i64_u(uint32_t a) { return int64_t(uint64_t(a)); }
 inline uint32_t to_bool_u(uint32_t a) { return a != 0u; }
 inline uint32_t wrap_u8_u(uint32_t a) { return a & 0xffu; }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/chunk.h"
+#include "codegen/entry.h"
 #include "codegen/prelude.h"
 #include "codegen/region.h"
 
@@ -32,13 +33,10 @@ int chunk_width(const KernelDesc& desc, int begin, int end) {
   return widest == 0 ? 1 : std::min(8, 16 / widest);
 }
 
-Source emit_map(const KernelDesc& d) {
-  const ProgramText text(d);
+namespace {
+
+void emit_chunk(Code& code, const KernelDesc& d, const ProgramText& text) {
   const int rank = d.outer_rank, width = chunk_width(d, 0, rank);
-  Code code;
-  code.raw(text.buffers_struct());
-  code.line("extern \"C\" __global__ void __launch_bounds__(", threads, ") ", kernel_name(d), "(", text.entry_parameters(), ") {");
-  code.line(text.make_buffers());
   code.line("const int64_t at = group_index() * ", threads, " + threadIdx.x;");
   if (rank == 0) {
     code.line("if (at > 0) return;");
@@ -61,7 +59,15 @@ Source emit_map(const KernelDesc& d) {
   std::vector<size_t> values, stores;
   for (size_t k = 0; k < d.program.size(); ++k) (d.program[k].kind == Instr::Kind::store ? stores : values).push_back(k);
   ChunkCode{d, text, 0, rank, width}.emit(code, values, stores, {});
-  code.line("}");
+}
+
+}  // namespace
+
+Source emit_map(const KernelDesc& d) {
+  const ProgramText text(d);
+  Code code;
+  code.raw(text.buffers_struct());
+  emit_entry(code, text, kernel_name(d), threads, Scratch::no, [&] { emit_chunk(code, d, text); });
   return finished(d, code.text(), {{kernel_name(d), threads, 0}}, false);
 }
 

@@ -27,6 +27,9 @@ typedef long long int64_t;
 #define __builtin_nan(text) __builtin_bit_cast(double, 0x7ff8000000000000ull)
 #define __builtin_sqrt(x) sqrt(x)
 #define __builtin_sqrtf(x) sqrtf(x)
+#define __builtin_floor(x) floor(x)
+#define __builtin_ceil(x) ceil(x)
+#define __builtin_trunc(x) trunc(x)
 #define __builtin_memcpy(to, from, bytes) memcpy(to, from, bytes)
 #endif
 )";
@@ -77,8 +80,10 @@ bool has_reductions(const KernelDesc& d) {
 
 Source finished(const KernelDesc& d, const std::string& code, std::vector<Phase> phases, bool scratch) {
   static const std::string base = compiler_text + kernel_text(texts::params) + kernel_text(texts::half) +
-                                  kernel_text(texts::math) + kernel_text(texts::prelude) + kernel_text(texts::instructions);
-  static const std::string wide = kernel_text(texts::wide_math) + kernel_text(texts::rounding) + kernel_text(texts::wide_instructions);
+                                  kernel_text(texts::math) + kernel_text(texts::scalar_instructions) +
+                                  kernel_text(texts::prelude) + kernel_text(texts::instructions);
+  static const std::string wide = kernel_text(texts::wide_math) + kernel_text(texts::rounding) + kernel_text(texts::wide_scalar_instructions) +
+                                  kernel_text(texts::f64_functions) + kernel_text(texts::wide_instructions);
   static const std::string reduce = kernel_text(texts::reduce);
   Source out;
   out.text = base + (needs_wide(d) ? wide : "") + (has_reductions(d) ? reduce : "") + "\nnamespace tenon {\nnamespace gpu {\n" + code +

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/cat.h"
+#include "codegen/entry.h"
 #include "codegen/epilogue.h"
 #include "codegen/prelude.h"
 #include "codegen/texts.h"
@@ -41,14 +42,6 @@ Code beginning(const KernelDesc& d, const ProgramText& text, int width) {
   return code;
 }
 
-template <class Body>
-void entry(Code& code, const ProgramText& text, const std::string& name, Body body) {
-  code.line("extern \"C\" __global__ void __launch_bounds__(", threads, ") ", name, "(", text.entry_parameters(), ") {");
-  code.line(text.make_buffers());
-  body();
-  code.line("}");
-}
-
 int64_t tiles(int64_t n) { return (n + tile - 1) / tile; }
 
 // Declares f, the factors of the product with number `batch`.
@@ -74,7 +67,7 @@ Source emit_matmul(const KernelDesc& d) {
   Code code = beginning(d, text, 16 / widest);
   code.raw(texts::products);
   const std::string name = kernel_name(d);
-  entry(code, text, name + "_tiles", [&] {
+  emit_entry(code, text, name + "_tiles", threads, Scratch::no, [&] {
     code.line("const int64_t columns = round_up_quotient(p.matmul.n, 64), rows = round_up_quotient(p.matmul.m, 64);");
     code.line("const Quotient x = divide(group_index(), columns), y = divide(x.quotient, rows);");
     code.line("const int64_t batch = y.quotient;");
@@ -82,7 +75,7 @@ Source emit_matmul(const KernelDesc& d) {
     code.line("tile_product(B, p, f, y.rest * 64, x.rest * 64);");
   });
   for (int rows : {1, int(few_rows)})
-    entry(code, text, cat(name, "_column", rows), [&] {
+    emit_entry(code, text, cat(name, "_column", rows), threads, Scratch::no, [&] {
       code.line("const Quotient x = divide(group_index() * 8 + threadIdx.x / 32, p.matmul.n);");
       code.line("const int64_t batch = x.quotient;");
       code.line("if (batch >= int64_t(p.matmul.batch[0]) * p.matmul.batch[1] * p.matmul.batch[2]) return;");
@@ -90,7 +83,7 @@ Source emit_matmul(const KernelDesc& d) {
       code.line("column_product<", rows, ">(B, p, f, x.rest);");
     });
   for (int rows : {1, int(few_rows)})
-    entry(code, text, cat(name, "_side", rows), [&] {
+    emit_entry(code, text, cat(name, "_side", rows), threads, Scratch::no, [&] {
       code.line("const Quotient x = divide(group_index(), round_up_quotient(p.matmul.n, 32));");
       code.line("const int64_t batch = x.quotient;");
       emit_matmul_factors(code);
@@ -127,14 +120,14 @@ Source emit_quant_matmul(const KernelDesc& d) {
   code.line("constexpr int format = ", t == DType::q8_0 ? 80 : t == DType::q4_0 ? 40 : 41, ";");
   code.raw(texts::quant_products);
   const std::string name = kernel_name(d);
-  entry(code, text, name + "_tiles", [&] {
+  emit_entry(code, text, name + "_tiles", threads, Scratch::no, [&] {
     code.line("const QuantMatmulParams& q = p.quant_matmul;");
     code.line("const Factors f = {q.m, q.n, q.k, 0, q.x_row, 1, 0, 1, q.k, 0};");
     code.line("const Quotient x = divide(group_index(), round_up_quotient(q.n, 64));");
     code.line("tile_product(B, p, f, x.quotient * 64, x.rest * 64);");
   });
   for (int rows : {1, int(few_rows)})
-    entry(code, text, cat(name, "_column", rows), [&] {
+    emit_entry(code, text, cat(name, "_column", rows), threads, Scratch::no, [&] {
       code.line("const int64_t n = group_index() * 8 + threadIdx.x / 32;");
       code.line("if (n < int64_t(p.quant_matmul.n)) quant_column<", rows, ">(B, p, n);");
     });

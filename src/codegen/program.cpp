@@ -146,7 +146,7 @@ std::string from_words(Lane lane, const std::string& low, const std::string& hig
 
 std::string ProgramText::loaded(const Instr& i, const std::string& offset) const {
   const DType t = d_.operands[i.operand].dtype;
-  const char* name = t == DType::bool_ ? "bool" : to_string(t);
+  const char* name = to_string(t);
   if (is_quantised(t)) return cat("load_", name, "(", buffer(i.operand), ", ", offset, ")");
   return cat("from_", name, "(", buffer(i.operand), "[", offset, "])");
 }
@@ -187,8 +187,7 @@ void ProgramText::value(Code& code, size_t k, const std::string& offset, const s
 }
 
 std::string ProgramText::stored(const Instr& store) const {
-  const DType t = d_.operands[store.operand].dtype;
-  return cat("to_", t == DType::bool_ ? "bool" : to_string(t), "(v", store.args[0], ")");
+  return cat("to_", to_string(d_.operands[store.operand].dtype), "(v", store.args[0], ")");
 }
 
 }  // namespace tenon::codegen

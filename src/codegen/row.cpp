@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "codegen/chunk.h"
+#include "codegen/entry.h"
 #include "codegen/prelude.h"
 #include "codegen/region.h"
 
@@ -76,13 +77,8 @@ class RowText {
   }
 
  private:
-  template <class Body>
-  void entry(Code& code, const std::string& name, Body body) {
-    code.line("extern \"C\" __global__ void __launch_bounds__(", threads, ") ", name, "(", text_.entry_parameters(),
-              splits() ? ", uint64_t* scratch" : "", ") {");
-    code.line(text_.make_buffers());
-    body();
-    code.line("}");
+  void entry(Code& code, const std::string& name, const std::function<void()>& body) {
+    emit_entry(code, text_, name, threads, splits() ? Scratch::yes : Scratch::no, body);
   }
 
   // pass_[k]: how many passes over the row must be done before instruction k can be computed.
@@ -90,8 +86,7 @@ class RowText {
     for (size_t k = 0; k < d_.program.size(); ++k) {
       const Instr& i = d_.program[k];
       int pass = 0;
-      const int arguments = i.kind == Kind::op ? info(i.op).arity : i.kind == Kind::gather || i.kind == Kind::reduce || i.kind == Kind::store ? 1 : 0;
-      for (int a = 0; a < arguments; ++a) pass = std::max(pass, pass_[i.args[size_t(a)]]);
+      for (int a = 0; a < arg_count(i); ++a) pass = std::max(pass, pass_[i.args[size_t(a)]]);
       if (i.kind == Kind::reduce) {
         reduces_.push_back(k);
         passes_ = std::max(passes_, ++pass);
@@ -108,8 +103,7 @@ class RowText {
     for (size_t k = d_.program.size(); k-- > 0;) {
       const Instr& i = d_.program[k];
       if (!wanted[k] || i.row) continue;
-      const int arguments = i.kind == Kind::op ? info(i.op).arity : i.kind == Kind::gather ? 1 : 0;
-      for (int a = 0; a < arguments; ++a) wanted[i.args[size_t(a)]] = true;
+      for (int a = 0; a < arg_count(i); ++a) wanted[i.args[size_t(a)]] = true;
     }
     std::vector<size_t> out;
     for (size_t k = 0; k < d_.program.size(); ++k)
@@ -170,7 +164,6 @@ class RowText {
   }
 
   void emit_accumulate(Code& code, const std::vector<size_t>& reduces) {
-    const int inner = rank_ - 1;
     std::string position = "0";
     for (int a = d_.outer_rank; a < rank_; ++a)
       position = a == d_.outer_rank ? cat("c", a) : cat("(", position, ") * int64_t(p.region.dims[", a, "]) + c", a);
@@ -181,7 +174,6 @@ class RowText {
       code.line("a", k, ".add(v", d_.program[k].args[0], ", ", positioned ? cat(position, width_ > 1 ? " + e" : "") : std::string("0"), ");");
     }
     code.line("}");
-    (void)inner;
   }
 
   std::string accumulator(size_t k) const {
@@ -234,6 +226,7 @@ class RowText {
     code.line("return smaller((length + ", part_elements - 1, ") / ", part_elements, ", ", most_parts, ");");
     code.line("}");
     entry(code, name + "_part", [&] {
+      code.line("uint64_t* accumulators = reinterpret_cast<uint64_t*>(scratch);");
       code.line("const int64_t parts = parts_of(row_length(p));");
       code.line("if (group_index() >= rows(p) * parts) return;");
       code.line("const Quotient place = divide(group_index(), parts);");
@@ -247,11 +240,12 @@ class RowText {
       int64_t at = 0;
       for (size_t k : reduces_) {
         code.line("const ", accumulator(k), " m", k, " = merged<", threads, ">(a", k, ");");
-        code.line("if (thread == 0) __builtin_memcpy(scratch + group_index() * ", words, " + ", at, ", &m", k, ", sizeof(m", k, "));");
+        code.line("if (thread == 0) __builtin_memcpy(accumulators + group_index() * ", words, " + ", at, ", &m", k, ", sizeof(m", k, "));");
         at += (accumulator_bytes(d_.program[k]) + 7) / 8;
       }
     });
     entry(code, name + "_merge", [&] {
+      code.line("const uint64_t* accumulators = reinterpret_cast<const uint64_t*>(scratch);");
       code.line("const int64_t row = group_index(), parts = parts_of(row_length(p));");
       code.line("if (row >= rows(p)) return;");
       code.line("const int thread = threadIdx.x;");
@@ -263,7 +257,7 @@ class RowText {
       int64_t at = 0;
       for (size_t k : reduces_) {
         code.line(accumulator(k), " m", k, ";");
-        code.line("__builtin_memcpy(&m", k, ", scratch + (row * parts + part) * ", words, " + ", at, ", sizeof(m", k, "));");
+        code.line("__builtin_memcpy(&m", k, ", accumulators + (row * parts + part) * ", words, " + ", at, ", sizeof(m", k, "));");
         code.line("a", k, ".merge(m", k, ");");
         at += (accumulator_bytes(d_.program[k]) + 7) / 8;
       }
@@ -290,16 +284,14 @@ Extent row_extent(const KernelDesc& d, const Params& p) {
   int64_t rows = 1, length = 1;
   for (int a = 0; a < d.outer_rank; ++a) rows *= p.region.dims[a];
   for (int a = d.outer_rank; a < d.outer_rank + d.inner_rank; ++a) length *= p.region.dims[a];
-  const RowText text(d);
-  if (text.splits() && is_split(rows, length)) {
-    const int64_t parts = parts_of(length);
-    return {{0, 0, rows * parts, rows}, rows * parts * text.scratch_bytes_per_part()};
+  if (is_split(rows, length)) {
+    if (const RowText text(d); text.splits()) {
+      const int64_t parts = parts_of(length);
+      return {{0, 0, rows * parts, rows}, rows * parts * text.scratch_bytes_per_part()};
+    }
   }
-  Extent out;
-  if (by_warp(rows, length)) out.groups = {(rows + threads / 32 - 1) / (threads / 32), 0};
-  else out.groups = {0, rows};
-  if (text.splits()) out.groups.insert(out.groups.end(), {0, 0});
-  return out;
+  if (by_warp(rows, length)) return {{(rows + threads / 32 - 1) / (threads / 32), 0}, 0};
+  return {{0, rows}, 0};
 }
 
 }  // namespace tenon::codegen

@@ -7,6 +7,9 @@ extern const char* const half;               // src/core/half.h
 extern const char* const math;               // src/kernels/scalar/math.cpu.h
 extern const char* const wide_math;          // src/kernels/scalar/wide_math.cpu.h
 extern const char* const rounding;           // src/kernels/scalar/rounding.cpu.h
+extern const char* const scalar_instructions;       // src/kernels/scalar/instructions.cpu.h
+extern const char* const wide_scalar_instructions;  // src/kernels/scalar/wide_instructions.cpu.h
+extern const char* const f64_functions;             // src/kernels/scalar/f64_functions.cpu.h
 extern const char* const prelude;            // src/codegen/*.cuda.h
 extern const char* const instructions;
 extern const char* const wide_instructions;

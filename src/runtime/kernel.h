@@ -71,6 +71,8 @@ struct Instr {
   std::array<uint16_t, 5> args{};
   bool operator==(const Instr&) const = default;
 };
+// How many of `args` count.
+int arg_count(const Instr& instr);
 
 // ------------------------------------------------------------------------------------------------- description
 

@@ -6,6 +6,7 @@
 
 #include "base/byte_source.h"
 #include "base/cat.h"
+#include "base/fnv.h"
 #include "base/folder.h"
 #include "tenon/error.h"
 
@@ -19,13 +20,6 @@ constexpr std::string_view ending = ".kernel";
 constexpr size_t checksum_bytes = 8;
 constexpr int64_t largest_entry = int64_t(1) << 30;
 
-// FNV-1a (Fowler, Noll, Vo), 64 bits, from a chosen start.
-uint64_t fnv(std::span<const std::byte> bytes, uint64_t h = 0xcbf29ce484222325u) {
-  for (std::byte b : bytes) h = (h ^ uint64_t(b)) * 0x100000001b3u;
-  return h;
-}
-uint64_t fnv(std::string_view text, uint64_t start) { return fnv(std::as_bytes(std::span(text)), start); }
-
 std::string hex(uint64_t value) {
   std::string out(16, '0');
   for (int i = 15; i >= 0; --i, value >>= 4) out[size_t(i)] = "0123456789abcdef"[value & 15];
@@ -34,7 +28,8 @@ std::string hex(uint64_t value) {
 
 // 128 bits: two hashes with different starts.
 std::string text_hash(std::string_view text) {
-  return hex(fnv(text, 0xcbf29ce484222325u)) + hex(fnv(text, 0x9e3779b97f4a7c15u));
+  const auto bytes = std::as_bytes(std::span(text));
+  return hex(fnv(bytes)) + hex(fnv(bytes, 0x9e3779b97f4a7c15u));
 }
 
 std::string one_line(std::string text) {
@@ -47,11 +42,12 @@ std::string header(const KernelKey& key) {
              one_line(key.compiler), "\nsource ", text_hash(key.source), " ", key.source.size(), "\n\n");
 }
 
-std::string file_name(const KernelKey& key) {
+// `head`: the key's header, which the name stands for.
+std::string file_name(const KernelKey& key, const std::string& head) {
   std::string prefix;
   for (char c : key.name.substr(0, 80))
     prefix += (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ? c : '_';
-  return cat(prefix, "_", text_hash(header(key)), ending);
+  return cat(prefix, "_", text_hash(head), ending);
 }
 
 std::optional<std::vector<std::byte>> read_entry(const std::string& path) {
@@ -115,7 +111,7 @@ KernelCache& KernelCache::of_this_process() {
 }
 
 std::optional<std::vector<std::byte>> KernelCache::find(const KernelKey& key) {
-  const std::string head = header(key), file = file_name(key);
+  const std::string head = header(key), file = file_name(key, head);
   std::vector<std::string> folders = shipped_;
   if (!user_.empty()) folders.push_back(user_);
   for (size_t i = 0; i < folders.size(); ++i) {
@@ -150,7 +146,7 @@ bool KernelCache::store(const KernelKey& key, std::span<const std::byte> binary)
   entry.insert(entry.end(), sum_bytes.begin(), sum_bytes.end());
   Lock lock(mutex_);
   try {
-    write_file_atomically(user_, file_name(key), entry);
+    write_file_atomically(user_, file_name(key, head), entry);
   } catch (const Error& e) {
     why_ = e.what();
     return false;

@@ -1,17 +1,16 @@
 #include "base/cat.h"
+#include "base/fnv.h"
 #include "runtime/kernel.h"
 
 namespace tenon {
 namespace {
 
-// FNV-1a, 64 bits.
 struct Hasher {
-  uint64_t state = 0xcbf29ce484222325ull;
+  uint64_t state = fnv_start;
   void add(uint64_t v) {
-    for (int i = 0; i < 8; ++i) {
-      state ^= (v >> (8 * i)) & 0xff;
-      state *= 0x100000001b3ull;
-    }
+    std::byte bytes[8];  // the lowest first, on every machine
+    for (int i = 0; i < 8; ++i) bytes[i] = std::byte(v >> (8 * i));
+    state = fnv(bytes, state);
   }
 };
 

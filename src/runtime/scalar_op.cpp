@@ -22,6 +22,14 @@ Lane result_lane(ScalarOp op, Lane argument) {
   }
 }
 
+int arg_count(const Instr& i) {
+  switch (i.kind) {
+    case Instr::Kind::op: return info(i.op).arity;
+    case Instr::Kind::gather: case Instr::Kind::reduce: case Instr::Kind::store: return 1;
+    default: return 0;
+  }
+}
+
 const char* to_string(ReduceOp op) {
   switch (op) {
     case ReduceOp::sum: return "sum";

@@ -15,7 +15,7 @@ namespace tenon::cuda {
 // Where kernel text comes from: src/codegen, or a test's own.
 struct Generator {
   codegen::Source (*emit)(const KernelDesc&, const codegen::Target&) = codegen::emit;
-  codegen::Extent (*extent)(const KernelDesc&, const codegen::Target&, const Params&) = codegen::extent;
+  codegen::Extent (*extent)(const KernelDesc&, const codegen::Source&, const Params&) = codegen::extent;
 };
 
 struct Kernel : BackendKernel {
@@ -35,7 +35,7 @@ class Kernels {
   // Compiles those that are not, side by side, and loads them.
   void prepare(std::span<const PlannedLaunch> launches);
   codegen::Extent extent(const Kernel& kernel, const Params& params) const {
-    return generator_.extent(kernel.desc, target_, params);
+    return generator_.extent(kernel.desc, kernel.source, params);
   }
 
  private:

@@ -9,14 +9,6 @@ namespace {
 
 using Kind = Instr::Kind;
 
-int arg_count(const Instr& i) {
-  switch (i.kind) {
-    case Kind::op: return info(i.op).arity;
-    case Kind::gather: case Kind::reduce: case Kind::store: return 1;
-    default: return 0;
-  }
-}
-
 class Preparer {
  public:
   explicit Preparer(const KernelDesc& desc) : code_(desc.program), p_(std::make_shared<Program>()) { p_->desc = &desc; }

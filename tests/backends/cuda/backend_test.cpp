@@ -52,7 +52,7 @@ codegen::Source emit(const KernelDesc& desc, const codegen::Target&) {
   if (desc.family == "broken") return {"extern \"C\" __global__ void broken(int* x) { x[0] = no_such_name; }", {{"broken", 32, 0}}, false};
   return {};
 }
-codegen::Extent extent(const KernelDesc& desc, const codegen::Target&, const Params& params) {
+codegen::Extent extent(const KernelDesc& desc, const codegen::Source&, const Params& params) {
   const int64_t n = params.region.dims[0], groups = (n + 31) / 32;
   return desc.family == "two_phases" ? codegen::Extent{{groups, groups}, n * 4} : codegen::Extent{{groups}, 0};
 }
