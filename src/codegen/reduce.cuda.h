@@ -10,6 +10,7 @@ template <> struct Of<float> {
   static float add(float a, float b) { return a + b; }
   static float mul(float a, float b) { return a * b; }
   static float max(float a, float b) { return max_f(a, b); }
+  static float exponential(float a) { return exp_f(a); }
   static float lowest() { return -infinity; }
   static bool is_nan(float a) { return a != a; }
 };
@@ -35,6 +36,7 @@ template <> struct Of<double> {
     const double zero = (__builtin_bit_cast(uint64_t, a) >> 63) != 0 ? b : a;  // +0 of two zeros
     return a != a ? a : a == b ? zero : r;
   }
+  static double exponential(double a) { return exp(a); }
   static double lowest() { return -double(infinity); }
   static bool is_nan(double a) { return a != a; }
 };
@@ -84,6 +86,54 @@ template <class T> struct ArgmaxOf {
   uint32_t result() const { return position == 0xffffffffu ? 0u : position; }
 };
 
+// Of exp(x - top), top being the maximum so far. A NaN and +infinity, which have no difference to themselves, stay.
+template <class T> struct SumExpOf {
+  T top = Of<T>::lowest(), sum = T(0);
+  void add(T x, int64_t) {
+    if (x == Of<T>::lowest()) return;
+    const bool rises = x > top;
+    const T e = Of<T>::exponential(rises ? top - x : x - top);
+    sum = (rises ? sum * e + T(1) : sum + e) + (x - x);
+    top = rises ? x : top;
+  }
+  void merge(const SumExpOf& later) {
+    const T most = Of<T>::max(top, later.top);
+    if (most == Of<T>::lowest()) sum = sum + later.sum;  // nothing but NaN counts there
+    else sum = sum * Of<T>::exponential(top - most) + later.sum * Of<T>::exponential(later.top - most);
+    top = most;
+  }
+  T result() const { return sum; }
+};
+// Of (x - mean)^2 after B. P. Welford (1962), from the first element on: `mean` is that of x - first.
+template <class T> struct SumSqDevOf {
+  T first = T(0), mean = T(0), sum = T(0), count = T(0);
+  bool bounded() const { return sum < -Of<T>::lowest(); }
+  void add(T x, int64_t) {
+    if (count == T(0)) first = x;
+    count = count + T(1);
+    sum = sum + (x - x);
+    if (!bounded()) return;
+    const T d = x - first, before = d - mean;
+    mean = mean + before / count;
+    const T square = before * (d - mean);
+    sum = sum + (before - before == T(0) ? square : -Of<T>::lowest());
+  }
+  void merge(const SumSqDevOf& later) {
+    if (later.count == T(0)) return;
+    if (count == T(0)) {
+      *this = later;
+      return;
+    }
+    const T apart = (later.first - first) + (later.mean - mean), all = count + later.count;
+    const bool both = bounded() && later.bounded();
+    sum = sum + later.sum;
+    if (both) sum = sum + apart * apart * (count * (later.count / all));
+    if (both) mean = mean + apart * (later.count / all);
+    count = all;
+  }
+  T result() const { return sum; }
+};
+
 template <class A>
 inline A shuffled(const A& a, int mask) {
   constexpr int words = int(sizeof(A) / 4);
@@ -115,16 +165,16 @@ template <int team, class A>
 inline A merged(A a) {
   a = merged_in_warp(a);
   if (team == 32) return a;
-  __shared__ uint64_t parts[(team / 32) * 3];
-  static_assert(sizeof(A) <= 24, "an accumulator has at most 24 bytes");
+  __shared__ uint64_t parts[(team / 32) * 4];
+  static_assert(sizeof(A) <= 32, "an accumulator has at most 32 bytes");
   __syncthreads();  // what was read from `parts` before has been read
-  if ((threadIdx.x & 31) == 0) __builtin_memcpy(&parts[(threadIdx.x / 32) * 3], &a, sizeof(A));
+  if ((threadIdx.x & 31) == 0) __builtin_memcpy(&parts[(threadIdx.x / 32) * 4], &a, sizeof(A));
   __syncthreads();
   A all;
   __builtin_memcpy(&all, &parts[0], sizeof(A));
   for (int w = 1; w < team / 32; ++w) {
     A part;
-    __builtin_memcpy(&part, &parts[w * 3], sizeof(A));
+    __builtin_memcpy(&part, &parts[w * 4], sizeof(A));
     all.merge(part);
   }
   return all;

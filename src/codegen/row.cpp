@@ -29,6 +29,8 @@ const char* accumulator_name(ReduceOp op) {
     case ReduceOp::prod: return "ProdOf";
     case ReduceOp::max: return "MaxOf";
     case ReduceOp::argmax: return "ArgmaxOf";
+    case ReduceOp::sum_exp: return "SumExpOf";
+    case ReduceOp::sum_sq_dev: return "SumSqDevOf";
   }
   return "";
 }
@@ -36,7 +38,8 @@ const char* accumulator_name(ReduceOp op) {
 // Bytes of an accumulator in kernels' text.
 int64_t accumulator_bytes(const Instr& i) {
   const int64_t value = is_wide(i.arg_lane) ? 8 : 4;
-  return i.reduce == ReduceOp::argmax ? 2 * value : value;
+  if (i.reduce == ReduceOp::sum_sq_dev) return 4 * value;
+  return i.reduce == ReduceOp::argmax || i.reduce == ReduceOp::sum_exp ? 2 * value : value;
 }
 
 class RowText {

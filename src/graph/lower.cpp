@@ -307,7 +307,7 @@ class Lowering {
     i.args[0] = uint16_t(emit(u.args[0]));
     i.row = true;
     const int value = push(i);
-    return n.reduce == ReduceOp::sum || n.reduce == ReduceOp::prod ? rounded(value, n.dtype) : value;
+    return n.reduce == ReduceOp::max || n.reduce == ReduceOp::argmax ? value : rounded(value, n.dtype);
   }
 
   int rounded(int value, DType dtype) {

@@ -62,6 +62,8 @@ Tensor keep_dims(const Tensor& reduced, const Tensor& x, const std::vector<int64
 }
 
 Tensor reduce(ReduceOp op, const Tensor& x, const std::vector<int64_t>& axes, bool keepdims) {
+  const bool own_centre = op == ReduceOp::sum_exp || op == ReduceOp::sum_sq_dev;
+  if (axes.empty() && own_centre) return to_tensor(graph::reduce(op, graph::reshape(node_of(x), {1}), {0}));
   if (axes.empty()) return x;  // 0-d: the value itself
   const Tensor r = to_tensor(graph::reduce(op, node_of(x), axes));
   return keepdims ? keep_dims(r, x, axes) : r;

@@ -43,6 +43,12 @@ enum class ReduceOp : uint8_t {
   prod,    // likewise. Identity 1
   max,     // NaN wins; identity -inf (floats), the smallest value (integers)
   argmax,  // position within the row (u32) of the first maximum; the first NaN wins
+  // Of floats, in one pass: what a softmax and a variance need beside the maximum and the sum. Both are NaN where the
+  // row holds NaN or +infinity.
+  sum_exp,     // sum of exp(x - max(x)), 0 where the maximum is -infinity (M. Milakov, N. Gimelshein, Online normalizer
+               // calculation for softmax, 2018)
+  sum_sq_dev,  // sum of (x - mean(x))^2, from means and sums of parts (T. Chan, G. Golub, R. LeVeque, Updating formulae
+               // and a pairwise algorithm for computing sample variances, 1979); NaN for -infinity too
 };
 const char* to_string(ReduceOp op);
 

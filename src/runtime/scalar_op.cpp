@@ -36,6 +36,8 @@ const char* to_string(ReduceOp op) {
     case ReduceOp::prod: return "prod";
     case ReduceOp::max: return "max";
     case ReduceOp::argmax: return "argmax";
+    case ReduceOp::sum_exp: return "sum_exp";
+    case ReduceOp::sum_sq_dev: return "sum_sq_dev";
   }
   return "unknown";
 }

@@ -123,14 +123,104 @@ TEST(ScalarReduce, ProductsFollowTheDocumentedOrder) {
     }
 }
 
+// The reductions about the row's own centre, in the order of loops.cpu.h.
+uint32_t sum_exp_in_order(const std::vector<uint32_t>& x) {
+  const LoopTable& t = *loop_table(Isa::baseline);
+  const auto exp_of = [&t](float a) {
+    const uint32_t in = bits(a);
+    const uint32_t* args[] = {&in};
+    uint32_t out;
+    t.scalar(ScalarOp::exp, Lane::f32)(&out, args, 1);
+    return f32(out);
+  };
+  float total[16] = {}, top = -std::numeric_limits<float>::infinity();
+  for (size_t at = 0; at < x.size(); at += block) {
+    const float before = top;
+    float part[16] = {};
+    const size_t end = std::min(x.size(), at + size_t(block));
+    for (size_t i = at; i < end; ++i) top = std::max(top, f32(x[i]));
+    for (size_t i = at; i < end; ++i) part[i % 16] += exp_of(f32(x[i]) - top);
+    for (int l = 0; l < 16; ++l) total[l] = total[l] * exp_of(before - top) + part[l];
+  }
+  for (int half : {8, 4, 2, 1})
+    for (int l = 0; l < half; ++l) total[l] += total[l + half];
+  return bits(total[0]);
+}
+double sum_sq_dev_of(const std::vector<double>& x) {
+  long double mean = 0, sum = 0;
+  for (const double v : x) mean += v / static_cast<long double>(x.size());
+  for (const double v : x) sum += (v - mean) * (v - mean);
+  return double(sum);
+}
+
+TEST(ScalarReduce, SumsOfExponentialsFollowTheDocumentedOrder) {
+  std::mt19937 random(6);
+  for (const LoopTable* table : tables())
+    for (const int64_t n : {1, 2, 15, 16, 17, 1000, 1024, 1025, 5000})
+      for (const float spread : {1.0f, 60.0f, 3000.0f}) {
+        std::vector<uint32_t> x;
+        for (int64_t i = 0; i < n; ++i) x.push_back(bits((float(random() % 20001) / 10000 - 1) * spread));
+        ASSERT_EQ(reduced(*table, ReduceOp::sum_exp, Lane::f32, x), sum_exp_in_order(x)) << n << " spread " << spread;
+      }
+}
+
+// A row's offset, however large beside what varies, takes nothing from the deviations.
+TEST(ScalarReduce, DeviationsDoNotSufferFromTheMean) {
+  std::mt19937 random(7);
+  for (const LoopTable* table : tables())
+    for (const int64_t n : {2, 3, 15, 16, 17, 1000, 1024, 1025, 5000, 70000})
+      for (const auto& [offset, step] : {std::pair{0.0f, 0x1p-12f}, {1e4f, 0x1p-10f}, {1e8f, 8.0f}, {-3e30f, 0x1p80f}, {1e-20f, 0x1p-90f}}) {
+        std::vector<uint32_t> x;
+        std::vector<double> exact;
+        for (int64_t i = 0; i < n; ++i) {
+          const float v = offset + float(i == 0 ? 1 : random() % 512) * step;
+          x.push_back(bits(v));
+          exact.push_back(double(v));
+        }
+        const float want = float(sum_sq_dev_of(exact)), got = f32(reduced(*table, ReduceOp::sum_sq_dev, Lane::f32, x));
+        if (std::isinf(want)) ASSERT_EQ(got, want);
+        else ASSERT_NEAR(got, want, 1e-6 * want) << n << " about " << offset;
+      }
+}
+
+TEST(ScalarReduce, EdgesOfTheCentredReductions) {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity(), most = 3.4e38f;
+  for (const LoopTable* t : tables())
+    for (const size_t before : {size_t(0), size_t(3), size_t(1024), size_t(2000)}) {  // elements in front, in blocks of their own too
+      const auto row = [before](float fill, std::vector<float> v) {
+        std::vector<uint32_t> x(before, bits(fill));
+        for (const float f : v) x.push_back(bits(f));
+        return x;
+      };
+      const auto sum_exp = [&](const std::vector<uint32_t>& x) { return f32(reduced(*t, ReduceOp::sum_exp, Lane::f32, x)); };
+      const auto dev = [&](const std::vector<uint32_t>& x) { return f32(reduced(*t, ReduceOp::sum_sq_dev, Lane::f32, x)); };
+      EXPECT_EQ(sum_exp(row(-inf, {-inf, -inf})), 0);
+      EXPECT_EQ(sum_exp(row(-inf, {-inf, 5})), 1);
+      EXPECT_EQ(sum_exp(row(-1000, {700})), 1);
+      EXPECT_EQ(sum_exp(row(700, {700, -1000, -inf})), float(before) + 1);
+      EXPECT_TRUE(std::isnan(sum_exp(row(1, {inf, 2}))));
+      EXPECT_TRUE(std::isnan(sum_exp(row(-inf, {nan, -inf}))));
+      EXPECT_TRUE(std::isnan(sum_exp(row(nan, {nan, inf, -inf}))));
+      EXPECT_EQ(dev(row(16777213, {16777213})), 0);
+      EXPECT_EQ(dev(row(most, {most, most})), 0);  // no sum of them overflows
+      EXPECT_EQ(dev(row(most, {-most, most})), inf);
+      EXPECT_TRUE(std::isnan(dev(row(1, {inf}))));
+      EXPECT_TRUE(std::isnan(dev(row(1, {-inf, 1}))));
+      EXPECT_TRUE(std::isnan(dev(row(1, {nan, 1}))));
+      EXPECT_TRUE(std::isnan(dev(row(-most, {most, inf, 1}))));
+    }
+}
+
 TEST(ScalarReduce, EveryInstructionSetGivesTheSameBits) {
   std::mt19937 random(9);
   for (int round = 0; round < 200; ++round) {
     std::vector<uint32_t> x(1 + random() % 3000);
     for (uint32_t& v : x) v = uint32_t(random());
-    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::argmax})
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::argmax, ReduceOp::sum_exp, ReduceOp::sum_sq_dev})
       for (const Lane lane : {Lane::f32, Lane::i32, Lane::u32}) {
-        if (op == ReduceOp::sum && lane == Lane::f32)
+        const bool centred = op == ReduceOp::sum_exp || op == ReduceOp::sum_sq_dev;
+        if (centred && lane != Lane::f32) continue;
+        if ((op == ReduceOp::sum || centred) && lane == Lane::f32)
           for (uint32_t& v : x) v &= 0xbfffffffu;  // finite: which of two NaNs a sum keeps is not promised; below 2
         const uint32_t want = reduced(*loop_table(Isa::baseline), op, lane, x);
         for (const LoopTable* table : tables())

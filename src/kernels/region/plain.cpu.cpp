@@ -37,6 +37,10 @@ class Fold {
     } else if (op_ == ReduceOp::prod) {
       if (is_float(lane_)) multiply_real(real(v));
       whole_ *= v;
+    } else if (op_ == ReduceOp::sum_exp) {
+      add_exponential(real(v));
+    } else if (op_ == ReduceOp::sum_sq_dev) {
+      add_deviation(real(v), position + 1);
     } else if (first_ || wins(v)) {
       best_ = v;
       at_ = uint32_t(position);
@@ -59,6 +63,21 @@ class Fold {
   void add_real(double v) { real_ = lane_ == Lane::f32 ? double(real_) + v : real_ + v; }
   void multiply_real(double v) { real_ = lane_ == Lane::f32 ? double(real_) * v : real_ * v; }
 
+  // Each element in its turn: the sum so far is scaled where the maximum rises.
+  void add_exponential(double v) {
+    if (v == -HUGE_VAL) return;
+    const double top = std::max(centre_, v);
+    real_ = real_ * std::exp(centre_ - top) + std::exp(v - top);
+    centre_ = top;
+  }
+  // B. P. Welford, Note on a method for calculating corrected sums of squares and products (1962).
+  void add_deviation(double v, int64_t count) {
+    if (!std::isfinite(v)) real_ = NAN;
+    const long double before = v - mean_;
+    mean_ += before / count;
+    real_ += before * (v - mean_);
+  }
+
   // The first NaN stays; of equal values the first one, but a maximum of both zeros is +0.
   bool wins(uint64_t v) const {
     if (lane_ == Lane::i32) return int32_t(v) > int32_t(best_);
@@ -72,6 +91,8 @@ class Fold {
   ReduceOp op_;
   Lane lane_;
   long double real_ = 0;  // of f32: a double
+  long double mean_ = 0;
+  double centre_ = -HUGE_VAL;
   uint64_t whole_ = 0, best_ = 0;
   uint32_t at_ = 0;
   bool first_ = true;

@@ -76,7 +76,30 @@ void put(DType dtype, std::byte* base, int64_t i, Value v) {
   }
 }
 
+double largest(const Values& values) {
+  double m = -std::numeric_limits<double>::infinity();
+  for (const Value& v : values) m = std::isnan(m) || v.real() <= m ? m : v.real();
+  return m;
+}
+
+double sum_exp(const Values& values) {
+  const double m = largest(values);
+  double sum = 0;
+  for (const Value& v : values) sum += v.real() == -std::numeric_limits<double>::infinity() ? 0 : std::exp(v.real() - m);
+  return sum;
+}
+
+// Two passes.
+double sum_sq_dev(const Values& values) {
+  long double mean = 0, sum = 0;
+  for (const Value& v : values) mean += static_cast<long double>(v.real()) / static_cast<long double>(values.size());
+  for (const Value& v : values) sum += (v.real() - mean) * (v.real() - mean);
+  return double(sum);
+}
+
 Value reduce_reals(const Instr& c, const Values& values) {
+  if (c.reduce == ReduceOp::sum_exp) return sum_exp(values);
+  if (c.reduce == ReduceOp::sum_sq_dev) return sum_sq_dev(values);
   double result = c.reduce == ReduceOp::sum ? 0 : c.reduce == ReduceOp::prod ? 1 : -std::numeric_limits<double>::infinity();
   int64_t at = 0;
   for (size_t i = 0; i < values.size(); ++i) {

@@ -28,10 +28,17 @@ void fill_wide_lanes(uint64_t value, int64_t n, uint32_t* lanes);
 // elements (blocks start at multiples of 1,024), lanes of blocks are added in block order, starting from +0, and at the
 // end lane l is combined with lane l + 8, then l + 4, l + 2, l + 1. A product is made
 // likewise, from 1. A max over NaN is a NaN of all ones but the sign; +0 is more than -0. argmax takes the first of equals, to which zeros of both signs belong.
+//
+// sum_exp is a sum in that order of exp(x - m), m being the maximum up to and with the element's block; where a block
+// raises m from m' the sums before it are multiplied by exp(m' - m). sum_sq_dev adds x - c and its square, c being near
+// the block's mean, in that order within each block; blocks' means and sums of squares are merged in f64.
 struct Reduction {
   alignas(64) uint32_t value[16];  // sums or products, or keys that sort as the lanes do
   alignas(64) uint64_t wide[16];   // of f64 and i64, in place of `value`
   alignas(64) uint32_t index[16];  // argmax
+  double centre;                   // sum_exp: the maximum so far; sum_sq_dev: the mean of `count` elements
+  double deviations;               // sum_sq_dev
+  int64_t count;
   bool empty;
 };
 void reduce_begin(ReduceOp op, Lane lane, Reduction& r);

@@ -32,7 +32,7 @@ TENON_LOOP_INLINE uint32_t key_to_lane(Lane lane, int32_t key) {
 // As lane bits.
 TENON_LOOP_INLINE uint32_t reduce_identity(ReduceOp op, Lane lane) {
   if (op == ReduceOp::prod) return lane == Lane::f32 ? bits_of(1.0f) : 1;
-  if (op == ReduceOp::sum || lane == Lane::u32) return 0;
+  if (op == ReduceOp::sum || op == ReduceOp::sum_exp || op == ReduceOp::sum_sq_dev || lane == Lane::u32) return 0;
   return lane == Lane::f32 ? bits_of(-infinity) : sign_bit;
 }
 
@@ -72,10 +72,11 @@ void fold_prod(Reduction& r, const uint32_t* x, int64_t n) {
   }
 }
 
+// `keys`: of the maximum so far, in each lane.
 template <Lane lane>
-void fold_max(Reduction& r, const uint32_t* x, int64_t n) {
+void fold_max(uint32_t* keys, const uint32_t* x, int64_t n) {
   VecI best[vectors];
-  for (int j = 0; j < vectors; ++j) best[j] = vector_at<VecI>(r.value, j);
+  for (int j = 0; j < vectors; ++j) best[j] = vector_at<VecI>(keys, j);
   const auto take = [&best](const uint32_t* p) {
     for (int j = 0; j < vectors; ++j) {
       const VecI k = keys_at<lane>(p, j);
@@ -84,7 +85,7 @@ void fold_max(Reduction& r, const uint32_t* x, int64_t n) {
   };
   for (int64_t i = 0; i + ways <= n; i += ways) take(x + i);
   take(tail_of(x + (n & ~int64_t(15)), n & 15, reduce_identity(ReduceOp::max, lane)).lanes);
-  for (int j = 0; j < vectors; ++j) set_vector(r.value, j, best[j]);
+  for (int j = 0; j < vectors; ++j) set_vector(keys, j, best[j]);
 }
 
 template <Lane lane>
@@ -116,6 +117,50 @@ void fold_argmax(Reduction& r, const uint32_t* x, int64_t n, int64_t first) {
   }
 }
 
+TENON_LOOP_INLINE uint32_t lowest_key(Lane lane) { return lane == Lane::f32 ? bits_of(-infinity) ^ top_key : sign_bit; }
+
+void fold_sum_exp(Reduction& r, const uint32_t* x, int64_t n) {
+  uint32_t keys[ways];
+  for (int l = 0; l < ways; ++l) keys[l] = lowest_key(Lane::f32);
+  fold_max<Lane::f32>(keys, x, n);
+  int32_t key = int32_t(keys[0]);
+  for (int l = 1; l < ways; ++l) key = int32_t(keys[l]) > key ? int32_t(keys[l]) : key;
+  const double before = r.centre;
+  r.centre = raised(r.centre, double(float_of(key_to_lane(Lane::f32, key))));
+  const float top = float(shift_of(r.centre)), scale = exp_f32(float(before) - top);
+  for (int l = 0; l < ways; ++l) r.value[l] = bits_of(float_of(r.value[l]) * scale);
+  uint32_t terms[int64_t(block_scale)];
+  for (int64_t i = 0; i < n; ++i) terms[i] = bits_of(exp_f32(float_of(x[i]) - top));
+  fold_sum<VecF>(r, terms, n);
+}
+
+TENON_LOOP_INLINE double total(const VecF* lanes) {
+  double sum = 0.0;
+  for (int l = 0; l < ways; ++l) sum += double(lanes[l / vector_lanes][l % vector_lanes]);
+  return sum;
+}
+void fold_sum_sq_dev(Reduction& r, const uint32_t* x, int64_t n) {
+  const int64_t whole = n & ~int64_t(15);
+  VecF sum[vectors] = {}, first[vectors] = {}, second[vectors] = {};
+  const auto add = [&sum](const uint32_t* p) {
+    for (int j = 0; j < vectors; ++j) sum[j] += vector_at<VecF>(p, j) * float(1.0 / block_scale);
+  };
+  for (int64_t i = 0; i < whole; i += ways) add(x + i);
+  add(tail_of(x + whole, n - whole, 0).lanes);
+  const float near = float(total(sum) / double(n) * block_scale);
+  const auto deviate = [&](const uint32_t* p) {
+    for (int j = 0; j < vectors; ++j) {
+      const VecF d = vector_at<VecF>(p, j) - near;
+      first[j] += d;
+      second[j] += d * d;
+    }
+  };
+  for (int64_t i = 0; i < whole; i += ways) deviate(x + i);
+  // Nothing is added for an element that is `near`; there is none where that is no number or infinite.
+  if (n > whole) deviate(tail_of(x + whole, n - whole, bits_of(near)).lanes);
+  merge_deviations(r, double(near), total(first), total(second), n);
+}
+
 void reduce(ReduceOp op, Lane lane, Reduction& r, const uint32_t* x, int64_t n, int64_t first) {
   if (n <= 0) return;
   if (is_wide(lane)) {
@@ -133,15 +178,17 @@ void reduce(ReduceOp op, Lane lane, Reduction& r, const uint32_t* x, int64_t n, 
       else fold_prod<VecU, Lane::u32>(r, x, n);
       break;
     case ReduceOp::max:
-      if (lane == Lane::f32) fold_max<Lane::f32>(r, x, n);
-      if (lane == Lane::i32) fold_max<Lane::i32>(r, x, n);
-      if (lane == Lane::u32) fold_max<Lane::u32>(r, x, n);
+      if (lane == Lane::f32) fold_max<Lane::f32>(r.value, x, n);
+      if (lane == Lane::i32) fold_max<Lane::i32>(r.value, x, n);
+      if (lane == Lane::u32) fold_max<Lane::u32>(r.value, x, n);
       break;
     case ReduceOp::argmax:
       if (lane == Lane::f32) fold_argmax<Lane::f32>(r, x, n, first);
       if (lane == Lane::i32) fold_argmax<Lane::i32>(r, x, n, first);
       if (lane == Lane::u32) fold_argmax<Lane::u32>(r, x, n, first);
       break;
+    case ReduceOp::sum_exp: fold_sum_exp(r, x, n); break;
+    case ReduceOp::sum_sq_dev: fold_sum_sq_dev(r, x, n); break;
   }
   r.empty = false;
 }
@@ -168,7 +215,8 @@ int best_lane(const Reduction& r) {
 uint64_t end(ReduceOp op, Lane lane, const Reduction& r) {
   if (is_wide(lane)) return wide_end(op, lane, r);
   const bool product = op == ReduceOp::prod;
-  if (product || op == ReduceOp::sum) return lane == Lane::f32 ? join<float>(r, product) : join<uint32_t>(r, product);
+  if (op == ReduceOp::sum_sq_dev) return bits_of(float(r.deviations));
+  if (product || op == ReduceOp::sum || op == ReduceOp::sum_exp) return lane == Lane::f32 ? join<float>(r, product) : join<uint32_t>(r, product);
   const int best = best_lane(r);
   if (op == ReduceOp::max) return key_to_lane(lane, int32_t(r.value[best]));
   return r.empty ? 0 : r.index[best];
@@ -177,11 +225,11 @@ uint64_t end(ReduceOp op, Lane lane, const Reduction& r) {
 void begin(ReduceOp op, Lane lane, Reduction& r) {
   if (is_wide(lane)) return wide_begin(op, lane, r);
   const uint32_t identity = reduce_identity(op, lane);
-  // The key of -inf, of the smallest i32, and of 0 as u32.
-  const uint32_t lowest = lane == Lane::f32 ? identity ^ top_key : sign_bit;
+  const uint32_t lowest = lowest_key(lane);  // of -inf, of the smallest i32, and of 0 as u32
   const bool keys = op == ReduceOp::max || op == ReduceOp::argmax;
   for (int l = 0; l < ways; ++l) r.value[l] = keys ? lowest : identity;
   for (int l = 0; l < ways; ++l) r.index[l] = 0;
+  begin_centre(op, r);
   r.empty = true;
 }
 

@@ -67,6 +67,57 @@ void fold_wide_argmax(Reduction& r, const uint32_t* x, int64_t n, int64_t first)
   }
 }
 
+// ------------------------------------------------------------------------------------- about the row's own centre
+
+// The maximum of both, a NaN where one is.
+TENON_LOOP_INLINE double raised(double top, double x) { return x > top || x != x ? x : top; }
+// What to subtract: -infinity from itself would be NaN.
+TENON_LOOP_INLINE double shift_of(double top) { return top == -wide_infinity ? 0.0 : top; }
+
+// Sums of x - near and of its square over a block of n elements, into the row's mean and sum of squared deviations.
+// What x - near adds up to corrects for `near` not being the mean (A. Bjorck, in Chan, Golub and LeVeque, 1983).
+void merge_deviations(Reduction& r, double near, double first, double second, int64_t n) {
+  const double m = double(n), total = double(r.count + n);
+  const bool bounded = second < wide_infinity;  // otherwise the sum is infinite or NaN, and no mean matters
+  const double mean = bounded ? near + first / m : near;
+  const double corrected = second - first * (first / m);
+  const double own = !bounded ? second : corrected < 0.0 ? 0.0 : corrected;
+  const double apart = r.count > 0 ? mean - r.centre : 0.0;
+  r.centre = r.count > 0 ? r.centre + apart * (m / total) : mean;
+  r.deviations += own + apart * apart * (double(r.count) * (m / total));
+  r.count += n;
+}
+
+// As large as a block, a power of two: sums of x / block cannot overflow.
+constexpr double block_scale = 1024.0;
+
+void fold_wide_sum_exp(Reduction& r, const uint32_t* x, int64_t n) {
+  const double before = r.centre;
+  for (int64_t i = 0; i < n; ++i) r.centre = raised(r.centre, lane_at<double>(x, i));
+  const double top = shift_of(r.centre), scale = __builtin_exp(before - top);
+  double acc[wide_ways] = {};
+  for (int64_t i = 0; i < n; ++i) acc[i % wide_ways] += __builtin_exp(lane_at<double>(x, i) - top);
+  for (int l = 0; l < wide_ways; ++l)
+    r.wide[l] = __builtin_bit_cast(uint64_t, __builtin_bit_cast(double, r.wide[l]) * scale + acc[l]);
+}
+
+TENON_LOOP_INLINE double total(const double* lanes) {
+  double sum = 0.0;
+  for (int l = 0; l < wide_ways; ++l) sum += lanes[l];
+  return sum;
+}
+void fold_wide_sum_sq_dev(Reduction& r, const uint32_t* x, int64_t n) {
+  double sum[wide_ways] = {}, first[wide_ways] = {}, second[wide_ways] = {};
+  for (int64_t i = 0; i < n; ++i) sum[i % wide_ways] += lane_at<double>(x, i) * (1.0 / block_scale);
+  const double near = total(sum) / double(n) * block_scale;
+  for (int64_t i = 0; i < n; ++i) {
+    const double d = lane_at<double>(x, i) - near;
+    first[i % wide_ways] += d;
+    second[i % wide_ways] += d * d;
+  }
+  merge_deviations(r, near, total(first), total(second), n);
+}
+
 void wide_reduce(ReduceOp op, Lane lane, Reduction& r, const uint32_t* x, int64_t n, int64_t first) {
   const bool real = lane == Lane::f64;
   switch (op) {
@@ -74,6 +125,8 @@ void wide_reduce(ReduceOp op, Lane lane, Reduction& r, const uint32_t* x, int64_
     case ReduceOp::prod: return real ? fold_wide<double, Product>(r, x, n, 1.0) : fold_wide<uint64_t, Product>(r, x, n, 1);
     case ReduceOp::max: return real ? fold_wide_max<double>(r, x, n) : fold_wide_max<int64_t>(r, x, n);
     case ReduceOp::argmax: return real ? fold_wide_argmax<double>(r, x, n, first) : fold_wide_argmax<int64_t>(r, x, n, first);
+    case ReduceOp::sum_exp: return fold_wide_sum_exp(r, x, n);
+    case ReduceOp::sum_sq_dev: return fold_wide_sum_sq_dev(r, x, n);
   }
 }
 
@@ -89,7 +142,8 @@ uint64_t join_wide(const Reduction& r, bool product) {
 
 uint64_t wide_end(ReduceOp op, Lane lane, const Reduction& r) {
   const bool product = op == ReduceOp::prod;
-  if (product || op == ReduceOp::sum) return lane == Lane::f64 ? join_wide<double>(r, product) : join_wide<uint64_t>(r, product);
+  if (op == ReduceOp::sum_sq_dev) return __builtin_bit_cast(uint64_t, r.deviations);
+  if (product || op == ReduceOp::sum || op == ReduceOp::sum_exp) return lane == Lane::f64 ? join_wide<double>(r, product) : join_wide<uint64_t>(r, product);
   int best = 0;
   for (int l = 1; l < wide_ways; ++l) {
     const int64_t key = int64_t(r.wide[l]), most = int64_t(r.wide[best]);
@@ -99,12 +153,19 @@ uint64_t wide_end(ReduceOp op, Lane lane, const Reduction& r) {
   return r.empty ? 0 : r.index[best];
 }
 
+void begin_centre(ReduceOp op, Reduction& r) {
+  r.centre = op == ReduceOp::sum_exp ? -wide_infinity : 0.0;
+  r.deviations = 0.0;
+  r.count = 0;
+}
+
 void wide_begin(ReduceOp op, Lane lane, Reduction& r) {
   uint64_t start = 0;
   if (op == ReduceOp::prod) start = lane == Lane::f64 ? wide_one : 1;
   if (op == ReduceOp::max || op == ReduceOp::argmax) start = lane == Lane::f64 ? uint64_t(wide_key(-wide_infinity)) : wide_sign;
   for (int l = 0; l < wide_ways; ++l) r.wide[l] = start;
   for (int l = 0; l < wide_ways; ++l) r.index[l] = 0;
+  begin_centre(op, r);
   r.empty = true;
 }
 

@@ -13,11 +13,10 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Of f32 or f64. Two passes, so that no large numbers cancel.
+// Of f32 or f64.
 Tensor variance(const Tensor& x, const std::vector<int64_t>& axes, double correction, bool keepdims) {
   const double n = double(count_over(x, axes));
-  const Tensor centred = x - reduce(ReduceOp::sum, x, axes, true) / rule_number(x, n);
-  return reduce(ReduceOp::sum, square(centred), axes, keepdims) / rule_number(x, std::max(n - correction, 0.0));
+  return reduce(ReduceOp::sum_sq_dev, x, axes, keepdims) / rule_number(x, std::max(n - correction, 0.0));
 }
 
 void check_correction(const char* op, double correction) {

@@ -20,14 +20,20 @@ Tensor row_mean(const Tensor& x) {
   return reduce(ReduceOp::sum, x, {last}, true) / rule_number(x, double(x.dim(last)));
 }
 
+// (x - mean) / sqrt(variance + eps): the sum and the squared deviations come of one pass.
+Tensor standardised(const Tensor& x, const std::vector<int64_t>& axes, double eps) {
+  const Tensor n = rule_number(x, double(count_over(x, axes)));
+  const Tensor variance = reduce(ReduceOp::sum_sq_dev, x, axes, true) / n;
+  return (x - reduce(ReduceOp::sum, x, axes, true) / n) * rsqrt(variance + rule_number(x, eps));
+}
+
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
   check_channels("layer_norm", x, weight);
   if (bias.defined()) check_channels("layer_norm", x, bias);
   return in_real("layer_norm", x, [&](const Tensor& f) {
-    const Tensor centred = f - row_mean(f);
-    const Tensor scaled = centred * rsqrt(row_mean(square(centred)) + rule_number(f, eps)) * cast(weight, f.dtype());
+    const Tensor scaled = standardised(f, {f.rank() - 1}, eps) * cast(weight, f.dtype());
     return bias.defined() ? scaled + cast(bias, f.dtype()) : scaled;
   });
 }
@@ -56,10 +62,7 @@ Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& weight, const T
   std::vector<int64_t> axes;
   for (int64_t a = 2; a < int64_t(split.size()); ++a) axes.push_back(a);
   return in_real("group_norm", x, [&](const Tensor& f) {
-    const Tensor g = reshape(f, split), n = rule_number(f, double(count_over(g, axes)));
-    auto group_mean = [&](const Tensor& t) { return reduce(ReduceOp::sum, t, axes, true) / n; };
-    const Tensor centred = g - group_mean(g);
-    Tensor out = reshape(centred * rsqrt(group_mean(square(centred)) + rule_number(f, eps)), x.shape());
+    Tensor out = reshape(standardised(reshape(f, split), axes, eps), x.shape());
     if (weight.defined()) out = out * reshape(cast(weight, f.dtype()), channel);
     return bias.defined() ? out + reshape(cast(bias, f.dtype()), channel) : out;
   });

@@ -24,30 +24,26 @@ Tensor stable_max(const Tensor& x, int64_t axis) {
   return where(equal(m, literal(m, -infinity)), literal(m, 0), m);
 }
 
-Tensor row_sum(const Tensor& x, int64_t axis) { return x.rank() == 0 ? x : reduce(ReduceOp::sum, x, {axis}, true); }
+// Of exp(x - stable_max(x)): the same pass as the maximum.
+Tensor sum_exp(const Tensor& x, int64_t axis) {
+  return x.rank() == 0 ? reduce(ReduceOp::sum_exp, x, {}, false) : reduce(ReduceOp::sum_exp, x, {axis}, true);
+}
 
 }  // namespace
 
-Tensor ops::kept_logsumexp(const Tensor& x, int64_t axis) {
-  const Tensor m = stable_max(x, axis);
-  return log(row_sum(exp(x - m), axis)) + m;
-}
+Tensor ops::kept_logsumexp(const Tensor& x, int64_t axis) { return log(sum_exp(x, axis)) + stable_max(x, axis); }
 
 Tensor softmax(const Tensor& x, int64_t axis) {
   const int64_t a = axis_of("softmax", x, axis);
   return in_real("softmax", x, [&](const Tensor& f) {
-    const Tensor e = exp(f - stable_max(f, a));
-    const Tensor s = row_sum(e, a);
-    return e / where(equal(s, literal(s, 0)), literal(s, 1), s);
+    const Tensor s = sum_exp(f, a);
+    return exp(f - stable_max(f, a)) / where(equal(s, literal(s, 0)), literal(s, 1), s);
   });
 }
 
 Tensor log_softmax(const Tensor& x, int64_t axis) {
   const int64_t a = axis_of("log_softmax", x, axis);
-  return in_real("log_softmax", x, [&](const Tensor& f) {
-    const Tensor shifted = f - stable_max(f, a);
-    return shifted - log(row_sum(exp(shifted), a));
-  });
+  return in_real("log_softmax", x, [&](const Tensor& f) { return (f - stable_max(f, a)) - log(sum_exp(f, a)); });
 }
 
 Tensor logsumexp(const Tensor& x, int64_t axis, bool keepdims) {
