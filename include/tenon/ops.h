@@ -303,6 +303,9 @@ Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, RopePairing p
 Tensor matmul(const Tensor& a, const Tensor& b);
 // x: [.., K], weight: [N, K] (plain, or quantised for x of f32, f16 or bf16) -> [.., N]; bias [N] may be empty.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+// The results of several weights [N_i, K] side by side, [.., sum of N_i]; each weight has its own dtype, the result the
+// one that they promote to. Up to four quantised weights are one launch.
+Tensor linear(const Tensor& x, const std::vector<Tensor>& weights, const Tensor& bias = {});
 // Products of all pairs: a [M], b [N] -> [M, N].
 Tensor outer(const Tensor& a, const Tensor& b);
 // Summed over pairs of axes, or over the last `axes` of a and the first of b; the other axes of a, then those of b.
@@ -322,6 +325,8 @@ struct Qkv {
   Tensor q, k, v;
 };
 Qkv qkv_projection(const Tensor& x, const Tensor& weight, int64_t heads, int64_t kv_heads, const Tensor& bias = {});
+// The same from weights of their own, [H D, C], [G D, C] and [G D, C], as linear() takes several.
+Qkv qkv_projection(const Tensor& x, const std::vector<Tensor>& weights, int64_t heads, int64_t kv_heads, const Tensor& bias = {});
 struct AttentionOptions {
   bool causal = false;                   // a query at position p sees keys s <= p
   std::optional<double> scale = {};      // 1 / sqrt(D) unless given

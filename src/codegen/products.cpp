@@ -61,7 +61,7 @@ void emit_matmul_factors(Code& code) {
 
 // Phases: tiles; by columns with one row, with up to eight; side by side with one row, with up to eight.
 Source emit_matmul(const KernelDesc& d) {
-  if (!is_narrow_float(d.operands[0].dtype) || !is_narrow_float(d.operands[1].dtype)) return {};
+  if (d.anchor_operands != 2 || !is_narrow_float(d.operands[0].dtype) || !is_narrow_float(d.operands[1].dtype)) return {};
   const ProgramText text(d);
   const int widest = std::max(storage_bytes(d.operands[0].dtype), storage_bytes(d.operands[1].dtype));
   Code code = beginning(d, text, 16 / widest);
@@ -109,6 +109,7 @@ Extent matmul_extent(const KernelDesc&, const Params& params) {
 // Phases: tiles; by columns with one row, with up to eight.
 Source emit_quant_matmul(const KernelDesc& d) {
   const DType t = d.operands[1].dtype;
+  if (d.anchor_operands != 2) return {};  // several weights are products of their own
   if (!is_narrow_float(d.operands[0].dtype) || (t != DType::q8_0 && t != DType::q4_0 && t != DType::q4_1)) return {};
   const ProgramText text(d);
   Code code = beginning(d, text, 4);

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "graph/lower.h"
 #include "graph/mode.h"
+#include "graph/prologue.h"
 #include "graph/schedule.h"
 
 namespace tenon::graph {
@@ -48,6 +49,7 @@ class PlanBuilder {
     plan_->leaves = int(inputs_.leaves.size());
     plan_->scalars = inputs_.scalar_words;
     add_steps();
+    if (limits.fuses && fusion_enabled()) add_prologues();
     describe_buffers();
     drop_moves();
     place_memory();
@@ -80,6 +82,12 @@ class PlanBuilder {
       for (Launch& l : lower(*region, schedule_, slot_of)) add_launch(std::move(l));
     }
     for (const BufferCopy& c : schedule_.copies) copy_for(c.to);
+  }
+
+  void add_prologues() {
+    std::vector<int> kept;
+    for (const Schedule::Root& r : schedule_.roots) kept.push_back(r.buffer);
+    join_prologues(*plan_, kept, device_.backend(), kernel_choice());
   }
 
   void add_copy(const BufferCopy& c) {

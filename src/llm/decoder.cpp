@@ -56,12 +56,13 @@ RopeTable make_rope_table(int64_t context, int64_t head_size, double base, const
   return table;
 }
 
-Tensor split_heads(const Tensor& x, int64_t heads) {
-  return permute(reshape(x, {x.dim(0), heads, x.dim(1) / heads}), {1, 0, 2});
-}
-
 Tensor merge_heads(const Tensor& x) {
   return reshape(permute(x, {1, 0, 2}), {x.dim(1), x.dim(0) * x.dim(2)});
+}
+
+Tensor swiglu(const Tensor& gate_and_up) {
+  const int64_t F = gate_and_up.dim(1) / 2;
+  return silu(slice(gate_and_up, 1, 0, F)) * slice(gate_and_up, 1, F, 2 * F);
 }
 
 Tensor Pass::attend(int64_t layer, const Tensor& q, const Tensor& k, const Tensor& v) const {

@@ -29,9 +29,10 @@ struct Pass {
   Tensor attend(int64_t layer, const Tensor& q, const Tensor& k, const Tensor& v) const;
 };
 
-// x: [T, heads*D] -> [heads, T, D], and back.
-Tensor split_heads(const Tensor& x, int64_t heads);
+// x: [heads, T, D] -> [T, heads*D]
 Tensor merge_heads(const Tensor& x);
+// gate and up side by side, [T, 2F] -> silu(gate) * up, [T, F]. Source: Shazeer, arXiv:2002.05202.
+Tensor swiglu(const Tensor& gate_and_up);
 
 class Decoder {
  public:

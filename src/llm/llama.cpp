@@ -49,14 +49,11 @@ class Llama final : public Decoder {
  private:
   Tensor attention_block(int64_t i, const Layer& l, const Tensor& x, const Pass& pass) const {
     const auto rotated = [&](const Tensor& t) { return rope(t, pass.cos, pass.sin, RopePairing::interleaved); };
-    const Tensor q = rotated(split_heads(linear(x, l.q), h_.heads));     // [H, T, D]
-    const Tensor k = rotated(split_heads(linear(x, l.k), h_.kv_heads));  // [G, T, D]
-    const Tensor v = split_heads(linear(x, l.v), h_.kv_heads);
-    return linear(merge_heads(pass.attend(i, q, k, v)), l.output);
+    const auto [q, k, v] = qkv_projection(expand_dims(x, 0), {l.q, l.k, l.v}, h_.heads, h_.kv_heads);  // [1, heads, T, D]
+    return linear(merge_heads(pass.attend(i, rotated(squeeze(q, 0)), rotated(squeeze(k, 0)), squeeze(v, 0))), l.output);
   }
 
-  // SwiGLU (Shazeer, arXiv:2002.05202).
-  Tensor mlp_block(const Layer& l, const Tensor& x) const { return linear(silu(linear(x, l.gate)) * linear(x, l.up), l.down); }
+  Tensor mlp_block(const Layer& l, const Tensor& x) const { return linear(swiglu(linear(x, {l.gate, l.up})), l.down); }
 
   HyperParameters h_;
   Tensor embedding_, norm_, output_;  // [V, C], [C], [V, C]

@@ -6,14 +6,9 @@
 namespace tenon::llm {
 namespace {
 
-struct Projection {
-  Tensor weight, bias;  // [N, C], [N]
-  Tensor operator()(const Tensor& x) const { return linear(x, weight, bias); }
-};
-
 struct Layer {
   Tensor attention_norm;            // [C]
-  Projection q, k, v;               // N: H*D, G*D, G*D
+  Tensor q, k, v, bias;             // [H*D, C], [G*D, C], [G*D, C], [H*D + 2*G*D]
   Tensor output;                    // [C, H*D]
   Tensor mlp_norm, gate, up, down;  // [C], [F, C], [F, C], [C, F]
 };
@@ -22,17 +17,15 @@ class Qwen2 final : public Decoder {
  public:
   Qwen2(const HyperParameters& h, WeightReader& w) : h_(h) {
     const int64_t C = h.channels, F = h.feed_forward, Q = h.heads * h.head_size, K = h.kv_heads * h.head_size;
-    const auto projection = [&](const std::string& name, int64_t n) {
-      return Projection{w.matrix(name + ".weight", n, C), w.vector(name + ".bias", n)};
-    };
     embedding_ = w.matrix("token_embd.weight", h.vocabulary, C);
     for (int64_t i = 0; i < h.layers; ++i) {
       const std::string b = cat("blk.", i, ".");
       layers_.push_back({
           w.vector(b + "attn_norm.weight", C),
-          projection(b + "attn_q", Q),
-          projection(b + "attn_k", K),
-          projection(b + "attn_v", K),
+          w.matrix(b + "attn_q.weight", Q, C),
+          w.matrix(b + "attn_k.weight", K, C),
+          w.matrix(b + "attn_v.weight", K, C),
+          w.vectors({{b + "attn_q.bias", Q}, {b + "attn_k.bias", K}, {b + "attn_v.bias", K}}),
           w.matrix(b + "attn_output.weight", C, Q),
           w.vector(b + "ffn_norm.weight", C),
           w.matrix(b + "ffn_gate.weight", F, C),
@@ -59,13 +52,11 @@ class Qwen2 final : public Decoder {
  private:
   Tensor attention_block(int64_t i, const Layer& l, const Tensor& x, const Pass& pass) const {
     const auto rotated = [&](const Tensor& t) { return rope(t, pass.cos, pass.sin, RopePairing::half); };
-    const Tensor q = rotated(split_heads(l.q(x), h_.heads));     // [H, T, D]
-    const Tensor k = rotated(split_heads(l.k(x), h_.kv_heads));  // [G, T, D]
-    const Tensor v = split_heads(l.v(x), h_.kv_heads);
-    return linear(merge_heads(pass.attend(i, q, k, v)), l.output);
+    const auto [q, k, v] = qkv_projection(expand_dims(x, 0), {l.q, l.k, l.v}, h_.heads, h_.kv_heads, l.bias);  // [1, heads, T, D]
+    return linear(merge_heads(pass.attend(i, rotated(squeeze(q, 0)), rotated(squeeze(k, 0)), squeeze(v, 0))), l.output);
   }
 
-  Tensor mlp_block(const Layer& l, const Tensor& x) const { return linear(silu(linear(x, l.gate)) * linear(x, l.up), l.down); }
+  Tensor mlp_block(const Layer& l, const Tensor& x) const { return linear(swiglu(linear(x, {l.gate, l.up})), l.down); }
 
   HyperParameters h_;
   Tensor embedding_, norm_, output_;  // [V, C], [C], [V, C]

@@ -6,6 +6,7 @@
 #include "core/shape.h"
 #include "graph/handles.h"
 #include "tenon/error.h"
+#include "tenon/ops.h"
 
 namespace tenon::llm {
 
@@ -28,6 +29,22 @@ Tensor WeightReader::vector(const std::string& name, int64_t size) {
   Tensor t = get(name, {size});
   if (!is_float(t.dtype())) fail(ErrorCode::unsupported, name, cat("is ", to_string(t.dtype()), "; f32, f16 or bf16 is needed for a vector"));
   return t;
+}
+
+Tensor WeightReader::vectors(const std::vector<std::pair<std::string, int64_t>>& parts) {
+  std::vector<Tensor> each;
+  int64_t size = 0;
+  for (const auto& [name, n] : parts) {
+    each.push_back(vector(name, n));
+    size += n;
+    if (each.back().dtype() != each[0].dtype())
+      fail(ErrorCode::unsupported, name, cat("is ", to_string(each.back().dtype()), ", but \"", parts[0].first, "\" beside it is ", to_string(each[0].dtype())));
+  }
+  const bool shapes = mode_ == Mode::shapes;
+  const Tensor all = shapes ? graph::to_tensor(graph::placeholder(device_.shared(), each[0].dtype(), {size})) : concat(each, 0);
+  if (!shapes) eval({all});
+  all.node()->label = parts[0].first;
+  return all;
 }
 
 Tensor WeightReader::get(const std::string& name, const Shape& shape) {

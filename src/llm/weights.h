@@ -3,6 +3,8 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "io/gguf.h"
 #include "tenon/tensor.h"
@@ -25,7 +27,9 @@ class WeightReader {
   Tensor matrix(const std::string& name, int64_t rows, int64_t columns);
   // [size], plain floats.
   Tensor vector(const std::string& name, int64_t size);
-  // Both throw Error(format) when the tensor is missing or has another shape (expected and found are named),
+  // Several of them, one behind the other as one tensor: biases whose weights lie side by side.
+  Tensor vectors(const std::vector<std::pair<std::string, int64_t>>& parts);
+  // They throw Error(format) when the tensor is missing or has another shape (expected and found are named),
   // Error(unsupported) for a type that is not known, Error(out_of_memory), and what the file's source throws.
 
   // Throws Error(unsupported) naming a tensor that nobody asked for: a variant of the architecture that would be

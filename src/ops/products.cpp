@@ -1,5 +1,7 @@
 // matmul and linear: anchors, each with the composition that gives the same value where a device has no
 // kernel for it.
+#include <iterator>
+
 #include "base/check.h"
 #include "ops/reduce_rules.h"
 
@@ -52,8 +54,9 @@ const Anchor matmul_anchor{"matmul", 2, true, matmul_takes, no_attributes, matmu
 
 // ------------------------------------------------------------------------------------------------- quantised matmul
 
+// Inputs: x [M, K], then one to four weights [N, K], each with its own format, whose results lie side by side.
 bool quant_takes(int operand, const OperandView& v) {
-  if (operand == 1) return v.strides == dense_strides(v.shape);
+  if (operand > 0) return v.strides == dense_strides(v.shape);
   return v.shape[1] <= 1 || v.strides[1] == 1;
 }
 
@@ -63,14 +66,51 @@ void quant_parameters(const Node& n, std::span<const OperandView> views, std::sp
   p.n = n.shape[1];
   p.k = views[0].shape[1];
   p.x_row = views[0].strides[0];
+  for (size_t i = 1; i + 1 < views.size(); ++i) p.rows[i - 1] = views[i].shape[0];
   out.quant_matmul = p;
 }
 
 NodeRef quant_compose(const Node& n) {
+  if (n.inputs.size() > 2) {
+    std::vector<Tensor> parts;
+    for (size_t i = 1; i < n.inputs.size(); ++i) parts.push_back(linear(input(n, 0), input(n, i)));
+    return node_of(concat(parts, 1));
+  }
   return node_of(cast(matmul(cast(input(n, 0), DType::f32), transpose(cast(input(n, 1), DType::f32))), n.dtype));
 }
 
-const Anchor quant_matmul_anchor{"quant_matmul", 2, true, quant_takes, no_attributes, quant_parameters, quant_compose};
+constexpr Anchor quant_matmul_with(int weights) {
+  return {"quant_matmul", 1 + weights, true, quant_takes, no_attributes, quant_parameters, quant_compose};
+}
+const Anchor quant_matmul_anchors[] = {quant_matmul_with(1), quant_matmul_with(2), quant_matmul_with(3), quant_matmul_with(4)};
+static_assert(std::size(quant_matmul_anchors) == size_t(quant_matmul_max_weights));
+
+// x: [.., K] and quantised weights [N, K] -> [.., sum of N].
+Tensor quant_matmul(const Tensor& x, const std::vector<Tensor>& weights) {
+  Shape out = x.shape();
+  out.back() = 0;
+  for (const Tensor& w : weights) out.back() += w.dim(0);
+  const Tensor rows = reshape(x, {element_count(Shape(out.begin(), out.end() - 1)), x.dim(-1)});
+  std::vector<NodeRef> inputs{node_of(rows)};
+  for (const Tensor& w : weights) inputs.push_back(node_of(w));
+  const Anchor& op = quant_matmul_anchors[weights.size() - 1];
+  return reshape(to_tensor(graph::anchor(op, x.dtype(), {rows.dim(0), out.back()}, std::move(inputs))), out);
+}
+
+void check_linear(const Tensor& x, const Tensor& weight) {
+  if (weight.rank() != 2 || x.rank() < 1 || x.dim(-1) != weight.dim(1))
+    fail_shape("linear", {&x, &weight}, "x must be [.., K] and the weight [N, K]");
+  if (!is_quantised(weight.dtype())) return;
+  require_float("linear", x);
+  if (x.dtype() == DType::f64)
+    fail_dtype("linear", {&x, &weight}, "a quantised weight takes f32, f16 or bf16; cast() one of them");
+}
+
+Tensor with_bias(const Tensor& y, const Tensor& bias) {
+  if (!bias.defined()) return y;
+  promote("linear", y, bias);  // its errors are ours; the result keeps the product's dtype
+  return y + cast(bias, y.dtype());
+}
 
 Tensor with_leading_axis(const Tensor& x, bool one_d, int64_t axis) { return one_d ? expand_dims(x, axis) : x; }
 
@@ -105,25 +145,31 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  if (weight.rank() != 2 || x.rank() < 1 || x.dim(-1) != weight.dim(1))
-    fail_shape("linear", {&x, &weight}, "x must be [.., K] and the weight [N, K]");
-  if (is_quantised(weight.dtype())) require_float("linear", x);
-  if (is_quantised(weight.dtype()) && x.dtype() == DType::f64)
-    fail_dtype("linear", {&x, &weight}, "a quantised weight takes f32, f16 or bf16; cast() one of them");
+  check_linear(x, weight);
   if (bias.defined() && bias.shape() != Shape{weight.dim(0)}) fail_shape("linear", {&weight, &bias}, "the bias must be [N] for a weight [N, K]");
-  Tensor y;
-  if (is_quantised(weight.dtype())) {
-    Shape out = x.shape();
-    out.back() = weight.dim(0);
-    const Tensor rows = reshape(x, {element_count(Shape(out.begin(), out.end() - 1)), x.dim(-1)});
-    y = reshape(to_tensor(graph::anchor(quant_matmul_anchor, x.dtype(), {rows.dim(0), weight.dim(0)}, {node_of(rows), node_of(weight)})), out);
-  } else {
-    promote("linear", x, weight);  // its errors are ours
-    y = matmul(x, transpose(weight));
+  if (is_quantised(weight.dtype())) return with_bias(quant_matmul(x, {weight}), bias);
+  promote("linear", x, weight);  // its errors are ours
+  return with_bias(matmul(x, transpose(weight)), bias);
+}
+
+Tensor linear(const Tensor& x, const std::vector<Tensor>& weights, const Tensor& bias) {
+  if (weights.empty()) throw Error(ErrorCode::invalid_argument, "linear: no weights", {.op = "linear"});
+  int64_t n = 0;
+  bool one_launch = weights.size() <= size_t(quant_matmul_max_weights);
+  for (const Tensor& w : weights) {
+    check_linear(x, w);
+    n = checked_add(n, w.dim(0));
+    one_launch = one_launch && is_quantised(w.dtype());
   }
-  if (!bias.defined()) return y;
-  promote("linear", y, bias);  // its errors are ours; the result keeps the product's dtype
-  return y + cast(bias, y.dtype());
+  if (bias.defined() && bias.shape() != Shape{n}) fail_shape("linear", {&weights[0], &bias}, cat("the bias must be [", n, "], one for each row of the weights"));
+  if (one_launch) return with_bias(quant_matmul(x, weights), bias);
+  std::vector<Tensor> parts;
+  for (const Tensor& w : weights) parts.push_back(linear(x, w));
+  Tensor widest = parts[0];
+  for (const Tensor& p : parts)
+    if (const DType t = promote("linear", widest, p); t != widest.dtype()) widest = cast(widest, t);
+  for (Tensor& p : parts) p = cast(p, widest.dtype());
+  return with_bias(concat(parts, -1), bias);
 }
 
 }  // namespace tenon

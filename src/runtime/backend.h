@@ -31,6 +31,10 @@ struct Limits {
   int64_t memory_bytes = int64_t(1) << 62;
   int64_t view_alignment = 4;                     // of a binding's byte offset
   int max_instructions = 256;                     // scalar program of one kernel
+  // A matrix-vector product may compute the rows of its x by a row program, again in each of its groups: rows, and
+  // elements of one, up to which that costs less than a launch of its own.
+  int64_t prologue_rows = 0;
+  int64_t prologue_elements = 0;
   bool fuses = true;                              // false: each node is a launch of its own (the reference)
   bool wide_lanes = false;                        // f64 and i64
   bool one_way = false;                           // true: TENON_LOWER changes nothing here (the reference)

@@ -85,8 +85,12 @@ int arg_count(const Instr& instr);
 enum class Access : uint8_t { in, out, inout };
 
 struct Operand {
-  enum class Kind : uint8_t { buffer, index };
-  Kind kind = Kind::buffer;  // an index operand has strides but no buffer
+  enum class Kind : uint8_t {
+    buffer,
+    index,     // has strides but no buffer
+    computed,  // an anchor's first operand, made by its prologue
+  };
+  Kind kind = Kind::buffer;
   Access access = Access::in;
   DType dtype = DType::f32;
   bool gathered = false;  // uses gather_stride and gather_extent
@@ -103,10 +107,15 @@ struct KernelDesc {
   std::string family;
   int outer_rank = 0;
   int inner_rank = 0;  // row only
-  // Anchors: first the anchor's own operands, `anchor_operands` of them; then those of the region.
+  // Anchors: first the anchor's own operands, then those of its prologue, together `anchor_operands` of them; then those
+  // of the region.
   int anchor_operands = 0;
+  int prologue_operands = 0;
   std::vector<Operand> operands;
   std::vector<Instr> program;
+  // Anchors, where not empty: a program over a row of the first operand, which each group computes for itself. It names
+  // its operands from 0 on; the one behind them is the row.
+  std::vector<Instr> prologue;
   std::vector<int64_t> attributes;  // an anchor's structure; each family documents its own
   bool operator==(const KernelDesc&) const = default;
 };

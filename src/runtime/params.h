@@ -33,17 +33,30 @@ struct RegionParams {
   RegionOperandParams operands[region_max_operands];
   uint32_t scalar_slots[region_max_scalars] = {};  // first word of each scalar in the plan's scalar block
 };
+inline constexpr int prologue_max_operands = 4;
+inline constexpr int prologue_max_scalars = 4;
+
+// What an anchor's prologue reads to compute a row of the anchor's first operand; rows themselves are dense, or one value.
+struct PrologueParams {
+  I64 row_stride[prologue_max_operands] = {};  // elements from a row to the next, 0 where all rows read the same
+  uint32_t scalar_slots[prologue_max_scalars] = {};
+};
 // Products of one batch: out[b,m,n] = sum over k of a[b,m,k] * b[b,k,n]. Strides in elements, any sign.
 struct MatmulParams {
   I64 m, n, k;
   I64 batch[3];  // 1 where unused; strides below are 0 where an operand is broadcast
   I64 a_batch[3], b_batch[3];
   I64 a_row, a_col, b_row, b_col;
+  PrologueParams prologue = {};
 };
-// out[m,n] = sum over k of x[m,k] * w[n,k]; w is quantised, its rows dense blocks along k.
+// out[m,n] = sum over k of x[m,k] * w[n,k]; w is quantised, its rows dense blocks along k. Up to four weights lie side by
+// side: the n rows are those of the first one, then those of the next.
+inline constexpr int quant_matmul_max_weights = 4;
 struct QuantMatmulParams {
   I64 m, n, k;
-  I64 x_row;  // x: column stride 1
+  I64 x_row;                                    // x: column stride 1
+  I64 rows[quant_matmul_max_weights - 1] = {};  // of each weight but the last one
+  PrologueParams prologue = {};
 };
 // q: [B,H,T,D], k: [B,G,S,D], v: [B,G,S,D] by strides (elements; that of D is 1), then the mask and the bias if there
 // are; out: [B,H,T,D] dense. The score of a query and a key is scale * (q . k), then cap * tanh(score / cap), then plus

@@ -126,15 +126,39 @@ TEST_P(Plans, AReductionOverRowResultsKeepsTheRowsTogether) {
   EXPECT_EQ(launches(max(cast(mean(x, {1}), DType::f16))), 2);
 }
 
+// Of zeros.
+Tensor blocks(DType t, int64_t rows, int64_t columns, const Device& d) {
+  return Tensor::from_bytes(std::vector<std::byte>(size_t(rows * columns / 32 * block_bytes(t))), t, {rows, columns}, d);
+}
+
 TEST_P(Plans, AnchorsTakeWhatComesAfter) {
   const Tensor x = leaf({33, 65}, d), w = leaf({65, 17}, d), b = leaf({17}, d), r = leaf({33, 17}, d);
   EXPECT_EQ(launches(gelu(matmul(x, w) + b) + r), 1);
   EXPECT_EQ(launches(linear(x, leaf({17, 65}, d), b)), 1);
   EXPECT_EQ(launches(cast(silu(linear(x, leaf({17, 65}, d))), DType::f16)), 1);
   EXPECT_EQ(launches(matmul(transpose(leaf({65, 33}, d)), w)), 1);
+  for (int64_t m : {1, 4, 33}) {
+    const Tensor to = leaf({96, 34}, d), quantised = blocks(DType::q8_0, 17, 64, d);
+    EXPECT_EQ(launches(gelu(linear(leaf({m, 64}, d), quantised, b)) + leaf({m, 17}, d)), 1) << m;
+    EXPECT_EQ(launches(gelu(linear(leaf({m, 34}, d), to, leaf({96}, d))) + leaf({m, 96}, d)), 1) << m;
+  }
   // Over two axes, with two axes of features.
   const Tensor heads = leaf({3, 5, 4, 8}, d), to = leaf({4, 8, 2, 6}, d), to_bias = leaf({2, 6}, d);
   EXPECT_EQ(launches(gelu(linear_general(heads, to, {-2, -1}, to_bias))), 1);
+}
+
+TEST_P(Plans, QuantisedWeightsSideBySideAreOneLaunch) {
+  for (int64_t m : {1, 9}) {
+    const Tensor x = leaf({1, m, 64}, d);
+    const std::vector<Tensor> qkv = {blocks(DType::q4_1, 64, 64, d), blocks(DType::q8_0, 32, 64, d), blocks(DType::q4_0, 32, 64, d)};
+    EXPECT_EQ(launches(linear(x, qkv, leaf({128}, d))), 1) << m;
+    const Qkv heads = qkv_projection(x, qkv, 4, 2, leaf({128}, d));
+    const auto p = plan_of({heads.q * 2, heads.k * 2, heads.v * 2});  // views of one result
+    EXPECT_EQ(p->launches(), 4) << m;
+    EXPECT_LE(p->max_bindings(), 6) << m;
+    EXPECT_EQ(launches(linear(x, {qkv[0], qkv[1], qkv[2], qkv[0], qkv[1]})), 5) << "more than one launch takes";
+    EXPECT_EQ(launches(linear(x, {leaf({8, 64}, d), leaf({5, 64}, d)})), 2) << "plain ones write their own parts";
+  }
 }
 
 // What attention can be asked for; heads are read where a projection left them.

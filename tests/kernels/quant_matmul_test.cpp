@@ -151,6 +151,40 @@ TEST(QuantMatmulKernel, SpecialScales) {
     }
 }
 
+// Weights side by side give what each gives alone, bit for bit.
+TEST(QuantMatmulKernel, SeveralWeightsAreSeveralProducts) {
+  for (int64_t m : {1, 3, 5, 90})
+    for (const std::vector<int64_t>& rows : {std::vector<int64_t>{33, 1}, {65, 7, 130}, {8, 8, 8, 8}, {5, 0, 3}}) {
+      const int64_t k = 576;
+      const Data x = random_values(DType::f32, m * k, 1);
+      std::vector<Weights> weights;
+      AnchorCase all;
+      all.desc.family = "quant_matmul";
+      all.add_input(x.dtype, x.bytes.data());
+      int64_t n = 0;
+      for (size_t i = 0; i < rows.size(); ++i) {
+        weights.emplace_back(formats[i % 3], rows[i], k, uint32_t(i + 2));
+        n += rows[i];
+      }
+      for (const Weights& w : weights) all.add_input(w.dtype, w.bytes.data());
+      all.params.quant_matmul = QuantMatmulParams{m, n, k, k};
+      for (size_t i = 0; i + 1 < rows.size(); ++i) all.params.quant_matmul.rows[i] = rows[i];
+      all.store_result(m * n);
+      for (const NativeKernel* kernel : rows_for("cpu", all.desc)) {
+        const std::vector<float> out = run_case(*kernel, all);
+        expect_equal_bits(out, run_case(*kernel, all, Order::two_threads), kernel->name);
+        int64_t first = 0;
+        for (Weights& w : weights) {
+          const std::vector<float> alone = run_case(*kernel, quant_case(x, k, w, m));
+          for (int64_t i = 0; i < m; i++)
+            ASSERT_TRUE(std::equal(&alone[size_t(i * w.n)], &alone[size_t(i * w.n)] + w.n, &out[size_t(i * n + first)]))
+                << kernel->name << " m=" << m << " row " << i << " of the weight at " << first;
+          first += w.n;
+        }
+      }
+    }
+}
+
 TEST(QuantMatmulKernel, EmptyKGivesZero) {
   const Data x(DType::f32, {});
   for (int64_t m : {1, 6}) {

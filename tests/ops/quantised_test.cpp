@@ -106,6 +106,33 @@ TEST_P(QuantisedOps, LinearIsTheProductWithDequantisedWeights) {
     }
 }
 
+TEST_P(QuantisedOps, LinearTakesSeveralWeights) {
+  for (int64_t m : {1, 7})
+    for (size_t count : {2, 3, 4, 5}) {  // five are more than one launch takes
+      const int64_t k = 64;
+      const Values x = ref::build(DType::f32, {m, k}, [&](const ref::Index& i) { return double((i[0] * 7 + i[1]) % 13) / 13 - 0.4; });
+      std::vector<Tensor> weights;
+      std::vector<Values> values;
+      int64_t n = 0;
+      for (size_t i = 0; i < count; ++i) {
+        const Quantised w = random_blocks(formats[i % 3], int64_t(3 + 5 * i), k, uint32_t(i + 1));
+        weights.push_back(on(w, d));
+        values.push_back(w.values);
+        n += int64_t(3 + 5 * i);
+      }
+      const Values want = ref::map(ref::matmul(x, ref::transpose(ref::concat(values, 0))), [](Real v) { return v + 2; });
+      EXPECT_EQ(difference(want, read(linear(tensor(x, d), weights, full({n}, 2.0, DType::f32, d))), {.absolute = 1e-3}), "") << m << " " << count;
+    }
+}
+
+TEST_P(QuantisedOps, LinearTakesPlainAndQuantisedWeightsTogether) {
+  const Quantised w = random_blocks(DType::q8_0, 5, 32, 1);
+  const Values x = ref::build(DType::f32, {2, 32}, [](const ref::Index& i) { return double(i[1] % 5) - 2; });
+  const Values plain = ref::build(DType::f32, {3, 32}, [](const ref::Index& i) { return double(i[0] - i[1] % 3); });
+  const Values want = ref::matmul(x, ref::transpose(ref::concat({w.values, plain}, 0)));
+  EXPECT_EQ(difference(want, read(linear(tensor(x, d), {on(w, d), tensor(plain, d)})), {.absolute = 1e-3}), "");
+}
+
 TEST_P(QuantisedOps, Q3_EveryOutputColumnIsWritten) {
   // Weights of 1 (d = 1/64, q = 64), K = 1024: every output is 1024.
   for (int64_t n : {1, 32, 63, 64, 65, 96}) {

@@ -49,6 +49,8 @@ class CpuBackend : public Backend {
  public:
   explicit CpuBackend(int threads) : queue_(threads > 0 ? threads : available_threads(), "cpu") {
     limits_.wide_lanes = true;
+    limits_.prologue_rows = 4;
+    limits_.prologue_elements = 256;
     description_ = cat(to_string(cpu_isa()), ", ", queue_.threads(), queue_.threads() == 1 ? " thread" : " threads");
   }
   ~CpuBackend() override { wait(submit()); }

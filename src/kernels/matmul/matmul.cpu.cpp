@@ -10,6 +10,7 @@
 #include "kernels/matmul/matmul_loops.cpu.h"
 #include "kernels/matmul/scratch.cpu.h"
 #include "kernels/region/epilogue.cpu.h"
+#include "kernels/region/prologue.cpu.h"
 
 namespace tenon::cpu {
 namespace {
@@ -58,7 +59,8 @@ void cut_tiles(Problem& p) {
 Problem problem_of(const KernelDesc& desc, const MatmulParams& p) {
   Problem r{};
   r.m = p.m, r.n = p.n, r.k = p.k;
-  r.a = {desc.operands[0].dtype, nullptr, {}, p.a_row, p.a_col};
+  const bool made = !desc.prologue.empty();  // a group's own rows of a, one after the other
+  r.a = {desc.operands[0].dtype, nullptr, {}, made ? p.k : p.a_row, made ? I64(1) : p.a_col};
   r.b = {desc.operands[1].dtype, nullptr, {}, p.b_col, p.b_row};
   r.batches = 1;
   for (int i = 0; i < 3; i++) {
@@ -83,7 +85,7 @@ Problem problem_of(const KernelDesc& desc, const MatmulParams& p) {
 
 struct Scratch {
   float *a, *b, *c;
-  std::byte* epilogue;
+  std::byte *epilogue, *made, *prologue;
   int64_t bytes, c_row;
   Scratch(const KernelDesc& desc, const Problem& p, const MatmulLoops& loops, std::byte* from) {
     ScratchCutter cut(from);
@@ -94,6 +96,8 @@ struct Scratch {
     a = cut.take(p.way == Way::blocked ? round_up(m, loops.mr) * k + panel_slack : k);
     b = cut.take(p.way == Way::blocked ? c_row * k + panel_slack : 0);
     epilogue = cut.take<std::byte>(epilogue_scratch_bytes(desc));
+    made = cut.take<std::byte>(desc.prologue.empty() ? 0 : m * p.k * block_bytes(p.a.dtype));
+    prologue = cut.take<std::byte>(prologue_scratch_bytes(desc, p.k));
     bytes = cut.bytes();
   }
 };
@@ -129,9 +133,9 @@ void vectors(const Problem& p, const Factor& a, const Factor& b, int64_t m, int6
 template <const MatmulLoops& loops>
 void run(const KernelArgs& args, int64_t group, std::byte* scratch) {
   Problem p = problem_of(*args.desc, args.params->matmul);
-  const bool swapped = p.m != int64_t(args.params->matmul.m);
+  const bool swapped = p.m != int64_t(args.params->matmul.m), made = !args.desc->prologue.empty();
   p.a.data = args.buffers[swapped ? 1 : 0];
-  p.b.data = args.buffers[swapped ? 0 : 1];
+  p.b.data = args.buffers[swapped || made ? 0 : 1];
   const int64_t tile = group % (p.tiles_m * p.tiles_n), batch = group / (p.tiles_m * p.tiles_n);
   const int64_t m0 = tile / p.tiles_n * p.tile_m, n0 = tile % p.tiles_n * p.tile_n;
   const int64_t m = std::min(p.tile_m, p.m - m0), n = std::min(p.tile_n, p.n - n0);
@@ -144,6 +148,8 @@ void run(const KernelArgs& args, int64_t group, std::byte* scratch) {
   p.b.data = p.b.at(b_at);
 
   const Scratch s(*args.desc, p, loops, scratch);
+  if (made) run_prologue(args, args.params->matmul.prologue, m0, m, p.k, s.made, s.prologue);
+  if (made) p.a.data = s.made;
   p.way == Way::blocked ? blocked<loops>(p, p.a, p.b, m, n, s) : vectors<loops>(p, p.a, p.b, m, n, s);
   for (int64_t i = 0; i < m; i++)
     run_epilogue(args, (batch * p.m + m0 + i) * p.n + n0, n, s.c + i * s.c_row, s.epilogue);
@@ -158,7 +164,7 @@ Grid grid(const KernelDesc& desc, const Params& params) {
 template <Isa isa>
 bool applies(const KernelDesc& desc) {
   const auto narrow_float = [](DType t) { return is_float(t) && !is_wide(t); };
-  return cpu_isa() >= isa && desc.anchor_operands == 2 && narrow_float(desc.operands[0].dtype) &&
+  return cpu_isa() >= isa && desc.anchor_operands - desc.prologue_operands == 2 && narrow_float(desc.operands[0].dtype) &&
          narrow_float(desc.operands[1].dtype);
 }
 

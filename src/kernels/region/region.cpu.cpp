@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "kernels/region/epilogue.cpu.h"
+#include "kernels/region/prologue.cpu.h"
 #include "kernels/region/region.cpu.h"
 #include "kernels/region/run.cpu.h"
 
@@ -21,14 +22,32 @@ int64_t axes_product(const RegionParams& p, int begin, int end) {
 
 // The prepared form keeps its own copy of the description that its program points to.
 struct Prepared {
-  KernelDesc desc;
-  std::shared_ptr<const Program> program;
+  KernelDesc desc, row;  // `row`: the prologue as a row region
+  std::shared_ptr<const Program> program, prologue;
 };
+
+// The prologue's operands, then the row that it makes.
+KernelDesc prologue_row(const KernelDesc& desc) {
+  KernelDesc row;
+  row.family = "row";
+  row.outer_rank = row.inner_rank = 1;
+  row.operands.assign(desc.operands.begin() + (desc.anchor_operands - desc.prologue_operands), desc.operands.begin() + desc.anchor_operands);
+  Operand made;
+  made.access = Access::out;
+  made.dtype = desc.operands[0].dtype;
+  made.stride_class = {2, 1};
+  row.operands.push_back(made);
+  row.program = desc.prologue;
+  return row;
+}
 
 std::shared_ptr<const void> prepare(const KernelDesc& desc) {
   auto p = std::make_shared<Prepared>();
   p->desc = desc;
   p->program = make_program(p->desc);
+  if (desc.prologue.empty()) return p;
+  p->row = prologue_row(desc);
+  p->prologue = make_program(p->row);
   return p;
 }
 
@@ -78,6 +97,35 @@ std::shared_ptr<const void> prepare_epilogue(const KernelDesc& desc) { return pr
 int64_t epilogue_scratch_bytes(const KernelDesc& desc) {
   const int64_t instructions = int64_t(desc.program.size());
   return instructions * (8 * block_lanes + 128) + 128;
+}
+
+// Likewise, and a row for each value that may be kept.
+int64_t prologue_scratch_bytes(const KernelDesc& desc, int64_t k) {
+  const int64_t instructions = int64_t(desc.prologue.size());
+  return instructions == 0 ? 0 : instructions * (8 * (block_lanes + k + 16) + 128) + 128;
+}
+
+void run_prologue(const KernelArgs& args, const PrologueParams& p, int64_t first, int64_t rows, int64_t k, std::byte* to, std::byte* scratch) {
+  const Prepared& prepared = *static_cast<const Prepared*>(args.prepared);
+  const KernelDesc& row = prepared.row;
+  const int operands = args.desc->prologue_operands, own = args.desc->anchor_operands - operands;
+  Params params;
+  params.region.dims[0] = rows;
+  params.region.dims[1] = k;
+  std::byte* buffers[prologue_max_operands + 1];
+  for (int i = 0; i < operands; ++i) {
+    const Operand& o = row.operands[size_t(i)];
+    params.region.operands[i].strides[0] = p.row_stride[i];
+    params.region.operands[i].strides[1] = int64_t(o.stride_class[1]);  // dense, or one value
+    buffers[i] = args.buffers[own - 1 + i] + first * int64_t(p.row_stride[i]) * block_bytes(o.dtype);
+  }
+  params.region.operands[operands].strides[0] = k;
+  params.region.operands[operands].strides[1] = 1;
+  buffers[operands] = to;
+  for (int i = 0; i < prologue_max_scalars; ++i) params.region.scalar_slots[i] = p.scalar_slots[i];
+  const KernelArgs own_args{&row, nullptr, buffers, &params, args.scalars};
+  Runner runner(*prepared.prologue, own_args, k, scratch);
+  for (int64_t i = 0; i < rows; ++i) runner.row(i);
 }
 
 namespace {
