@@ -17,28 +17,25 @@ constexpr int64_t few_rows = 8;
 
 bool is_narrow_float(DType t) { return is_float(t) && !is_wide(t); }
 
-// What stands before products.cuda.h; `width`: elements in a chunk of b.
-void emit_loads(Code& code, const KernelDesc& d, int width) {
-  code.line("constexpr int width = ", width, ";");
-  for (int operand : {0, 1}) {
-    const char* name = operand == 0 ? "a" : "b";
-    const DType t = d.operands[size_t(operand)].dtype;
-    emit_load(code, d, name, operand);
-    if (is_quantised(t)) continue;
-    code.line("inline void chunk_", name, "(const Buffers& B, int64_t i, int count, float (&out)[width]) {");
-    code.line(storage_type(t), " raw[width];");
-    code.line("load_chunk<width>(B.b", operand, " + i, count, raw);");
-    code.line("#pragma unroll");
-    code.line("for (int e = 0; e < width; ++e) out[e] = from_", to_string(t), "(raw[e]);");
-    code.line("}");
-  }
+// load_a() and chunk_a(), or those of b, as products.cuda.h wants them.
+void emit_chunked_load(Code& code, const KernelDesc& d, const char* name, int operand) {
+  const DType t = d.operands[size_t(operand)].dtype;
+  emit_load(code, d, name, operand);
+  code.line("inline void chunk_", name, "(const Buffers& B, int64_t i, int count, float (&out)[width]) {");
+  code.line(storage_type(t), " raw[width];");
+  code.line("load_chunk<width>(B.b", operand, " + i, count, raw);");
+  code.line("#pragma unroll");
+  code.line("for (int e = 0; e < width; ++e) out[e] = from_", to_string(t), "(raw[e]);");
+  code.line("}");
 }
 
 Code beginning(const KernelDesc& d, const ProgramText& text, int width) {
   Code code;
   code.raw(text.buffers_struct());
   emit_epilogue(code, d, text);
-  emit_loads(code, d, width);
+  code.line("constexpr int width = ", width, ";");
+  emit_chunked_load(code, d, "a", 0);
+  emit_chunked_load(code, d, "b", 1);
   return code;
 }
 
@@ -47,7 +44,7 @@ int64_t tiles(int64_t n) { return (n + tile - 1) / tile; }
 // Declares f, the factors of the product with number `batch`.
 void emit_matmul_factors(Code& code) {
   code.line("const MatmulParams& q = p.matmul;");
-  code.line("Factors f = {q.m, q.n, q.k, 0, q.a_row, q.a_col, 0, q.b_row, q.b_col, batch * q.m * q.n};");
+  code.line("Factors f = {q.m, q.n, q.k, 0, q.a_row, q.a_col, 0, q.b_row, q.b_col, batch * q.m * q.n, q.n};");
   code.line("int64_t rest = batch;");
   code.line("for (int i = 2; i >= 0; --i) {");
   code.line("const Quotient place = divide(rest, q.batch[i]);");
@@ -106,43 +103,106 @@ Extent matmul_extent(const KernelDesc&, const Params& params) {
   return out;
 }
 
-// Phases: tiles; by columns with one row, with up to eight.
-Source emit_quant_matmul(const KernelDesc& d) {
-  const DType t = d.operands[1].dtype;
-  if (d.anchor_operands != 2) return {};  // several weights are products of their own
-  if (!is_narrow_float(d.operands[0].dtype) || (t != DType::q8_0 && t != DType::q4_0 && t != DType::q4_1)) return {};
-  const ProgramText text(d);
-  Code code = beginning(d, text, 4);
-  // chunk_b: four weights side by side, for the texts of both; the columns have code of their own.
+namespace {
+
+int format_number(DType t) { return t == DType::q8_0 ? 80 : t == DType::q4_0 ? 40 : t == DType::q4_1 ? 41 : 0; }
+
+int weights_of(const KernelDesc& d) { return d.anchor_operands - 1; }
+
+// The products with one weight, in a namespace of their own: formats differ.
+void emit_weight(Code& code, const KernelDesc& d, int weight) {
+  const int operand = weight + 1;
+  code.line("namespace weight", weight, " {");
+  emit_load(code, d, "b", operand);
+  // chunk_b: four weights side by side, for the text that both kinds of product share; columns have code of their own.
   code.line("inline void chunk_b(const Buffers& B, int64_t i, int count, float (&out)[width]) {");
   code.line("for (int e = 0; e < width; ++e) out[e] = e < count ? load_b(B, i + e) : 0.0f;");
   code.line("}");
   code.raw(texts::products);
-  code.line("constexpr int format = ", t == DType::q8_0 ? 80 : t == DType::q4_0 ? 40 : 41, ";");
+  code.line("constexpr int format = ", format_number(d.operands[size_t(operand)].dtype), ";");
+  code.line("inline const uint8_t* weights_of(const Buffers& B) { return B.b", operand, "; }");
   code.raw(texts::quant_products);
+  code.line("}");
+}
+
+// Ranges of groups, one for each weight: `body` runs where `at` counts within the range of a weight of `n` rows, whose
+// results begin at column `first`.
+template <class Body>
+void emit_ranges(Code& code, int weights, int64_t each, Body body) {
+  code.line("int64_t first = 0;");
+  for (int i = 0; i < weights; ++i) {
+    code.line("{");
+    if (i + 1 < weights) code.line("const int64_t n = q.rows[", i, "];");
+    else code.line("const int64_t n = q.n - first;");
+    code.line("const int64_t groups = round_up_quotient(n, ", each, ");");
+    code.line("if (at < groups) {");
+    body(i);
+    code.line("return;");
+    code.line("}");
+    code.line("at -= groups;");
+    code.line("first += n;");
+    code.line("}");
+  }
+}
+
+int64_t ranges(int weights, const QuantMatmulParams& p, int64_t each) {
+  int64_t groups = 0, first = 0;
+  for (int i = 0; i < weights; ++i) {
+    const int64_t n = i + 1 < weights ? int64_t(p.rows[i]) : p.n - first;
+    groups += (n + each - 1) / each;
+    first += n;
+  }
+  return groups;
+}
+
+}  // namespace
+
+// Phases: tiles; by columns with one row, with up to eight.
+Source emit_quant_matmul(const KernelDesc& d) {
+  if (!d.prologue.empty() || weights_of(d) > quant_matmul_max_weights || !is_narrow_float(d.operands[0].dtype)) return {};
+  for (int i = 1; i <= weights_of(d); ++i)
+    if (format_number(d.operands[size_t(i)].dtype) == 0) return {};
+  const ProgramText text(d);
+  Code code;
+  code.raw(text.buffers_struct());
+  emit_epilogue(code, d, text);
+  code.line("constexpr int width = 4;");
+  emit_chunked_load(code, d, "a", 0);
+  for (int i = 0; i < weights_of(d); ++i) emit_weight(code, d, i);
   const std::string name = kernel_name(d);
   emit_entry(code, text, name + "_tiles", threads, Scratch::no, [&] {
     code.line("const QuantMatmulParams& q = p.quant_matmul;");
-    code.line("const Factors f = {q.m, q.n, q.k, 0, q.x_row, 1, 0, 1, q.k, 0};");
-    code.line("const Quotient x = divide(group_index(), round_up_quotient(q.n, 64));");
-    code.line("tile_product(B, p, f, x.quotient * 64, x.rest * 64);");
+    code.line("int64_t columns = 0, before = 0;");
+    for (int i = 0; i + 1 < weights_of(d); ++i)
+      code.line("columns += round_up_quotient(q.rows[", i, "], 64), before += q.rows[", i, "];");
+    code.line("columns += round_up_quotient(q.n - before, 64);");
+    code.line("const Quotient x = divide(group_index(), columns);");
+    code.line("int64_t at = x.rest;");
+    emit_ranges(code, weights_of(d), tile, [&](int i) {
+      code.line("const weight", i, "::Factors f = {q.m, n, q.k, 0, q.x_row, 1, 0, 1, q.k, first, q.n};");
+      code.line("weight", i, "::tile_product(B, p, f, x.quotient * 64, at * 64);");
+    });
   });
   for (int rows : {1, int(few_rows)})
     emit_entry(code, text, cat(name, "_column", rows), threads, Scratch::no, [&] {
-      code.line("const int64_t n = group_index() * 8 + threadIdx.x / 32;");
-      code.line("if (n < int64_t(p.quant_matmul.n)) quant_column<", rows, ">(B, p, n);");
+      code.line("const QuantMatmulParams& q = p.quant_matmul;");
+      code.line("int64_t at = group_index();");
+      emit_ranges(code, weights_of(d), 8, [&](int i) {
+        code.line("const int64_t row = at * 8 + threadIdx.x / 32;");
+        code.line("if (row < n) weight", i, "::quant_column<", rows, ">(B, p, row, first + row);");
+      });
     });
   std::vector<Phase> phases;
   for (const char* suffix : {"_tiles", "_column1", "_column8"}) phases.push_back({name + suffix, threads, 0});
   return finished(d, code.text(), std::move(phases), false);
 }
 
-Extent quant_matmul_extent(const KernelDesc&, const Params& params) {
+Extent quant_matmul_extent(const KernelDesc& d, const Params& params) {
   const QuantMatmulParams& p = params.quant_matmul;
   Extent out{{0, 0, 0}, 0};
   if (p.m == 0 || p.n == 0) return out;
-  if (p.m <= few_rows) out.groups[p.m == 1 ? 1 : 2] = (p.n + 7) / 8;
-  else out.groups[0] = tiles(p.m) * tiles(p.n);
+  if (p.m <= few_rows) out.groups[p.m == 1 ? 1 : 2] = ranges(weights_of(d), p, 8);
+  else out.groups[0] = tiles(p.m) * ranges(weights_of(d), p, tile);
   return out;
 }
 

@@ -7,7 +7,7 @@ struct Factors {  // of one product: out[m,n] = sum over k of a[m,k] * b[k,n]
   int64_t m, n, k;
   int64_t a, a_row, a_col;  // element offsets and strides
   int64_t b, b_row, b_col;
-  int64_t out;              // number of the first output element
+  int64_t out, out_row;     // number of the first output element, and from a row to the next
 };
 
 // ------------------------------------------------------------------------------- tiles: 64 x 64, each thread 4 x 4
@@ -47,7 +47,7 @@ inline void tile_product(const Buffers& B, const Params& p, const Factors& f, in
   for (int i = 0; i < 4; ++i)
 #pragma unroll
     for (int j = 0; j < 4; ++j)
-      if (m0 + row + i < f.m && n0 + column + j < f.n) finish(B, p, f.out + (m0 + row + i) * f.n + n0 + column + j, acc[i][j]);
+      if (m0 + row + i < f.m && n0 + column + j < f.n) finish(B, p, f.out + (m0 + row + i) * f.out_row + n0 + column + j, acc[i][j]);
 }
 
 // ------------------------------------------------------- few rows, b contiguous along k: a warp for each column of b
@@ -83,7 +83,7 @@ inline void column_product(const Buffers& B, const Params& p, const Factors& f, 
       const float other = __shfl_xor_sync(0xffffffffu, acc[m], mask);
       acc[m] = lane & mask ? other + acc[m] : acc[m] + other;
     }
-    if (lane == 0) finish(B, p, f.out + m * f.n + n, acc[m]);
+    if (lane == 0) finish(B, p, f.out + m * f.out_row + n, acc[m]);
   }
 }
 
@@ -108,6 +108,6 @@ inline void side_product(const Buffers& B, const Params& p, const Factors& f, in
   if (warp < rows && warp < f.m && n < f.n) {
     float sum = parts[warp * 8 * 32 + lane];
     for (int w = 1; w < 8; ++w) sum += parts[(warp * 8 + w) * 32 + lane];
-    finish(B, p, f.out + warp * f.n + n, sum);
+    finish(B, p, f.out + warp * f.out_row + n, sum);
   }
 }

@@ -1,6 +1,7 @@
 // Part of kernels' text: products of few rows with quantised weights, a warp for each row of weights. Four lanes share a
 // block of 32: of 4-bit weights each takes four bytes, whose low halves are four neighbours and whose high halves are the
-// four 16 further on; of 8-bit ones eight neighbours. `format` is 80, 40 or 41.
+// four 16 further on; of 8-bit ones eight neighbours. `format` is 80, 40 or 41,
+// weights_of(B) where the weights begin.
 
 inline uint32_t pair_at(const uint8_t* p) { return *reinterpret_cast<const uint16_t*>(p); }  // blocks have even sizes
 inline float low_half(uint32_t x) { return half_to_float(uint16_t(x)); }
@@ -39,12 +40,12 @@ inline void eight_activations(const Buffers& B, int64_t block_start, int part, f
 }
 
 template <int rows>
-inline void quant_column(const Buffers& B, const Params& p, int64_t n) {
+inline void quant_column(const Buffers& B, const Params& p, int64_t row, int64_t column) {
   constexpr int block_bytes = format == 80 ? 34 : format == 40 ? 18 : 20;
   const QuantMatmulParams& q = p.quant_matmul;
   const int lane = threadIdx.x & 31, part = lane & 3;
   const int64_t blocks = int64_t(q.k) / 32, m_count = q.m;
-  const uint8_t* weights = B.b1 + n * blocks * block_bytes;
+  const uint8_t* weights = weights_of(B) + row * blocks * block_bytes;
   float acc[rows] = {};
 #pragma unroll 2
   for (int64_t block = lane / 4; block < blocks; block += 8) {
@@ -67,6 +68,6 @@ inline void quant_column(const Buffers& B, const Params& p, int64_t n) {
       const float other = __shfl_xor_sync(0xffffffffu, acc[m], mask);
       acc[m] = lane & mask ? other + acc[m] : acc[m] + other;
     }
-    if (lane == 0) finish(B, p, m * int64_t(q.n) + n, acc[m]);
+    if (lane == 0) finish(B, p, m * int64_t(q.n) + column, acc[m]);
   }
 }
