@@ -59,7 +59,7 @@ TEST_P(OnePass, VarianceInF64) {
   double mean = 0, want = 0;
   for (double v : x) mean += (v - 1e12) / double(x.size());
   for (double v : x) want += (v - 1e12 - mean) * (v - 1e12 - mean) / double(x.size());
-  EXPECT_NEAR(var(Tensor::from<double>(x, {3000}, d)).item<double>(), want, 1e-12 * want);
+  EXPECT_NEAR(var(Tensor::from<double>(x, {3000}, d)).item<double>(), want, 1e-10 * want);
 }
 
 TEST_P(OnePass, LayerNormOfDataFarFromZero) {
@@ -67,7 +67,7 @@ TEST_P(OnePass, LayerNormOfDataFarFromZero) {
   const Floats x = about(1e4, 0x1p-5, n);
   const Moments m = moments(x);
   const Floats y = layer_norm(Tensor::from<float>(x, {1, n}, d), ones({n}, DType::f32, d), Tensor(), 0).to_vector<float>();
-  for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(y[i], (double(x[i]) - m.mean) / std::sqrt(m.variance), 2e-4) << i;
+  for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(y[i], (double(x[i]) - m.mean) / std::sqrt(m.variance), 3e-4) << i;
 }
 
 TEST_P(OnePass, LogSumExpWhereTheMaximumRisesLate) {

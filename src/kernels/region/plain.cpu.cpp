@@ -73,9 +73,10 @@ class Fold {
   // B. P. Welford, Note on a method for calculating corrected sums of squares and products (1962).
   void add_deviation(double v, int64_t count) {
     if (!std::isfinite(v)) real_ = NAN;
-    const long double before = v - mean_;
-    mean_ += before / count;
-    real_ += before * (v - mean_);
+    if (count == 1) centre_ = v;
+    const long double d = static_cast<long double>(v) - centre_, before = d - mean_;
+    mean_ += before / static_cast<long double>(count);
+    real_ += before * (d - mean_);
   }
 
   // The first NaN stays; of equal values the first one, but a maximum of both zeros is +0.
@@ -91,8 +92,8 @@ class Fold {
   ReduceOp op_;
   Lane lane_;
   long double real_ = 0;  // of f32: a double
-  long double mean_ = 0;
-  double centre_ = -HUGE_VAL;
+  long double mean_ = 0;        // less the first element
+  double centre_ = -HUGE_VAL;  // the maximum so far, or the first element
   uint64_t whole_ = 0, best_ = 0;
   uint32_t at_ = 0;
   bool first_ = true;

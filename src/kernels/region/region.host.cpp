@@ -89,11 +89,12 @@ double sum_exp(const Values& values) {
   return sum;
 }
 
-// Two passes.
+// Two passes, over what is left above the first element.
 double sum_sq_dev(const Values& values) {
   long double mean = 0, sum = 0;
-  for (const Value& v : values) mean += static_cast<long double>(v.real()) / static_cast<long double>(values.size());
-  for (const Value& v : values) sum += (v.real() - mean) * (v.real() - mean);
+  const auto above = [&](const Value& v) { return static_cast<long double>(v.real()) - values[0].real(); };
+  for (const Value& v : values) mean += above(v) / static_cast<long double>(values.size());
+  for (const Value& v : values) sum += (above(v) - mean) * (above(v) - mean);
   return double(sum);
 }
 

@@ -36,8 +36,8 @@ struct Reduction {
   alignas(64) uint32_t value[16];  // sums or products, or keys that sort as the lanes do
   alignas(64) uint64_t wide[16];   // of f64 and i64, in place of `value`
   alignas(64) uint32_t index[16];  // argmax
-  double centre;                   // sum_exp: the maximum so far; sum_sq_dev: the mean of `count` elements
-  double deviations;               // sum_sq_dev
+  double centre;                   // sum_exp: the maximum so far; sum_sq_dev: the mean of `count` elements, less `base`
+  double base, deviations;         // sum_sq_dev
   int64_t count;
   bool empty;
 };

@@ -76,16 +76,19 @@ TENON_LOOP_INLINE double shift_of(double top) { return top == -wide_infinity ? 0
 
 // Sums of x - near and of its square over a block of n elements, into the row's mean and sum of squared deviations.
 // What x - near adds up to corrects for `near` not being the mean (A. Bjorck, in Chan, Golub and LeVeque, 1983).
+// Means count from the first block's `near`, so that nothing is lost where the row lies far from zero.
 void merge_deviations(Reduction& r, double near, double first, double second, int64_t n) {
-  const double m = double(n), total = double(r.count + n);
-  const bool bounded = second < wide_infinity;  // otherwise the sum is infinite or NaN, and no mean matters
-  const double mean = bounded ? near + first / m : near;
-  const double corrected = second - first * (first / m);
-  const double own = !bounded ? second : corrected < 0.0 ? 0.0 : corrected;
-  const double apart = r.count > 0 ? mean - r.centre : 0.0;
-  r.centre = r.count > 0 ? r.centre + apart * (m / total) : mean;
-  r.deviations += own + apart * apart * (double(r.count) * (m / total));
+  const double m = double(n), count = double(r.count), part = m / (count + m);
+  if (r.count == 0) r.base = near;
   r.count += n;
+  if (!(r.deviations + second < wide_infinity)) {  // infinite or NaN, and stays so
+    r.deviations += second;
+    return;
+  }
+  const double own = second - first * (first / m);
+  const double apart = (near - r.base) + first / m - r.centre;
+  r.centre += apart * part;
+  r.deviations += (own < 0.0 ? 0.0 : own) + apart * apart * (count * part);
 }
 
 // As large as a block, a power of two: sums of x / block cannot overflow.
@@ -155,7 +158,7 @@ uint64_t wide_end(ReduceOp op, Lane lane, const Reduction& r) {
 
 void begin_centre(ReduceOp op, Reduction& r) {
   r.centre = op == ReduceOp::sum_exp ? -wide_infinity : 0.0;
-  r.deviations = 0.0;
+  r.base = r.deviations = 0.0;
   r.count = 0;
 }
 
