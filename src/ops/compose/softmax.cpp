@@ -10,18 +10,17 @@ using namespace ops;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 int64_t axis_of(const char* op, const Tensor& x, int64_t axis) {
   require_float(op, x);
   return x.rank() == 0 ? 0 : normalise_axis(op, axis, x.rank());
 }
 
-// The row's maximum, kept; 0 where it is -inf, so that x - m stays -inf and no NaN arises.
+// The row's maximum, kept; finite where it is -inf, so that x - m stays -inf and no NaN arises.
 Tensor stable_max(const Tensor& x, int64_t axis) {
   if (x.rank() == 0) return x;
   const Tensor m = reduce(ReduceOp::max, x, {axis}, true);
-  return where(equal(m, literal(m, -infinity)), literal(m, 0), m);
+  const bool wide = m.dtype() == DType::f64;
+  return maximum(m, literal(m, wide ? std::numeric_limits<double>::lowest() : double(std::numeric_limits<float>::lowest())));
 }
 
 // Of exp(x - stable_max(x)): the same pass as the maximum.
