@@ -51,7 +51,8 @@ class Device {
   void reset_census() const;
   int64_t memory_bytes() const;       // held now
   int64_t peak_memory_bytes() const;  // most ever held
-  void synchronize() const;           // waits until all submitted work is done
+  // Waits until all submitted work is done. Throws the first failure of work whose value nobody read yet.
+  void synchronize() const;
   bool operator==(const Device& o) const { return context_ == o.context_; }
 
   explicit Device(std::shared_ptr<DeviceContext> context) : context_(std::move(context)) {}

@@ -13,7 +13,9 @@ struct StateData;
 
 // Holds a value on a device. set() submits the computation of the next value at once; where the expression is an
 // update() of the state's own value, it happens in place. A snapshot (value()) that is still held keeps its content:
-// then the update works on a copy, counted in Counters::state_copies.
+// then the update works on a copy, counted in Counters::state_copies (in strict mode, TENON_STRICT=1, it is an error).
+// When a plan that sets a State fails while it runs, value() throws Error(state_lost) until the State is set again to
+// something that does not need the lost value; nothing else is harmed.
 class State {
  public:
   // `label` names it in plans as text.

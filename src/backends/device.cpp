@@ -104,6 +104,9 @@ void Device::synchronize() const {
     ++context_->counters().waits;
   }
   context_->backend().wait(ticket);
+  RecursiveLock lock(context_->mutex());
+  context_->release_passed();
+  if (const auto failure = context_->take_failure()) throw Error(*failure);
 }
 
 std::vector<DeviceInfo> list_devices() {

@@ -141,6 +141,7 @@ NodeRef evaluate_dense(NodeRef n) {
 struct PendingRead {
   std::shared_ptr<DeviceContext> device;
   std::shared_ptr<std::vector<std::byte>> bytes;
+  std::shared_ptr<Outcome> outcome = std::make_shared<Outcome>();
   Backend::Ticket ticket = 0;
 };
 
@@ -153,10 +154,13 @@ std::shared_ptr<PendingRead> start_read(const Node& n) {
   if (r->bytes->empty()) return r;
   RecursiveLock lock(n.device->mutex());
   Backend& backend = n.device->backend();
+  n.device->release_passed();
+  n.storage->require_content();
+  r->outcome->depends_on(n.storage->outcome());
   backend.read(n.storage->handle(), n.offset, *r->bytes);
   n.device->counters().bytes_down += int64_t(r->bytes->size());
   r->ticket = backend.submit();
-  n.device->keep_until(r->ticket, r->bytes);  // also when nobody waits for it
+  n.device->keep_until(r->ticket, r->bytes, r->outcome);  // also when nobody waits for it
   return r;
 }
 
@@ -168,6 +172,12 @@ std::vector<std::byte> finish_read(PendingRead& r) {
   }
   const TraceSpan span("wait for a value");
   r.device->backend().wait(r.ticket);  // not under the lock: other threads may submit meanwhile
+  RecursiveLock lock(r.device->mutex());
+  r.device->release_passed();
+  if (r.outcome->failed()) {
+    r.device->take_failure();  // told here
+    throw Error(r.outcome->error());
+  }
   return std::move(*r.bytes);
 }
 

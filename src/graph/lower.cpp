@@ -409,7 +409,7 @@ class Lowering {
     p.gather_extent = x.gather_extent;
     if (x.operand.dynamic) {
       p.dynamic_stride = x.dynamic_stride;
-      p.dynamic_max = x.dynamic_max;
+      p.dynamic_max = uint32_t(std::min<int64_t>(x.dynamic_max, 0xffffffff));
       p.dynamic_slot = slot_of_(x.dynamic_scalar);
       l.scalars = true;
     }

@@ -18,8 +18,21 @@ std::atomic<bool>& fusion() {
   return enabled;
 }
 
+std::atomic<bool>& strict() {
+  static std::atomic<bool> enabled = [] {
+    const char* wish = std::getenv("TENON_STRICT");
+    return wish && std::strcmp(wish, "1") == 0;
+  }();
+  return enabled;
+}
+
 std::atomic<LowerMode>& mode() {
   static std::atomic<LowerMode> value = lower_mode_from(std::getenv("TENON_LOWER"));
+  return value;
+}
+
+std::atomic<PlanObserver>& observer() {
+  static std::atomic<PlanObserver> value{nullptr};
   return value;
 }
 
@@ -27,6 +40,9 @@ std::atomic<LowerMode>& mode() {
 
 bool fusion_enabled() { return fusion().load(); }
 void set_fusion(bool enabled) { fusion().store(enabled); }
+
+bool strict_states() { return strict().load(); }
+void set_strict_states(bool value) { strict().store(value); }
 
 LowerMode lower_mode() { return mode().load(); }
 void set_lower_mode(LowerMode value) { mode().store(value); }
@@ -38,6 +54,9 @@ LowerMode lower_mode_from(const char* word) {
   if (w == "composed") return LowerMode::composed;
   throw Error(ErrorCode::invalid_argument, cat("TENON_LOWER is '", w, "'; it may be tuned, generated or composed"));
 }
+
+PlanObserver plan_observer() { return observer().load(); }
+void set_plan_observer(PlanObserver value) { observer().store(value); }
 
 KernelChoice kernel_choice() { return lower_mode() == LowerMode::generated ? KernelChoice::plain : KernelChoice::best; }
 

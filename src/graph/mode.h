@@ -1,6 +1,6 @@
-// Process-wide modes of planning, for tests and for finding bugs. A mode is part of every plan's key.
+// Process-wide modes of planning, for tests and for finding bugs. A mode that changes plans is part of every plan's key.
 #pragma once
-#include "runtime/backend.h"
+#include "runtime/plan.h"
 
 namespace tenon::graph {
 
@@ -8,6 +8,10 @@ namespace tenon::graph {
 // its own, and its values must be the same bit for bit.
 bool fusion_enabled();
 void set_fusion(bool enabled);
+
+// Whether an update of a State that has to copy is an error. TENON_STRICT=1 in the environment turns it on.
+bool strict_states();
+void set_strict_states(bool strict);
 
 // Where the ladder of lowering stops: TENON_LOWER=tuned|generated|composed. A device whose limits say `one_way` has none.
 enum class LowerMode {
@@ -22,5 +26,10 @@ void set_lower_mode(LowerMode mode);
 LowerMode lower_mode_from(const char* word);
 // What backends are asked for in this mode.
 KernelChoice kernel_choice();
+
+// Called with every plan that is made, under its device's lock; null: nothing is.
+using PlanObserver = void (*)(const Plan& plan, const Limits& limits);
+PlanObserver plan_observer();
+void set_plan_observer(PlanObserver observer);
 
 }  // namespace tenon::graph

@@ -5,10 +5,12 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "graph/fit.h"
 #include "graph/lower.h"
 #include "graph/mode.h"
 #include "graph/prologue.h"
 #include "graph/schedule.h"
+#include "runtime/grid.h"
 
 namespace tenon::graph {
 
@@ -100,17 +102,38 @@ class PlanBuilder {
 
   void add_launch(Launch l) {
     PlanStep s;
+    s.kernel = device_.backend().kernel(l.desc, kernel_choice());
+    if (!s.kernel)
+      throw Error(ErrorCode::unsupported, cat("device ", device_.backend().name(), " has no kernel for ", kernel_name(l.desc)),
+                  {.op = l.desc.family, .device = device_.backend().name()});
+    s.grid = device_.backend().grid(*s.kernel, l.params);
+    if (s.grid.groups == 0) return;
+    if (!grid_dimensions(s.grid.groups, device_.limits().max_groups)) return add_halves(l, s.grid.groups);
+    align_views(l, device_.limits().view_alignment, [&](int buffer) { return start_of(schedule_.buffers[size_t(buffer)]); });
     s.desc = std::move(l.desc);
     s.params = l.params;
     s.scalars = l.scalars;
-    s.kernel = device_.backend().kernel(s.desc, kernel_choice());
-    if (!s.kernel)
-      throw Error(ErrorCode::unsupported, cat("device ", device_.backend().name(), " has no kernel for ", kernel_name(s.desc)),
-                  {.op = s.desc.family, .device = device_.backend().name()});
-    s.grid = device_.backend().grid(*s.kernel, s.params);
-    if (s.grid.groups == 0) return;
     for (const LaunchView& v : l.views) s.views.push_back({v.buffer, v.offset, v.access});
     plan_->steps.push_back(std::move(s));
+  }
+
+  // More groups than one launch may have.
+  void add_halves(const Launch& l, int64_t groups) {
+    auto both = halves(l);
+    if (!both)
+      throw Error(ErrorCode::unsupported,
+                  cat(kernel_name(l.desc), " needs ", groups, " groups, over the limit of device ", device_.backend().name(), " (",
+                      device_.limits().max_groups, " in each of three dimensions), and cannot be cut; use smaller tensors or another device"),
+                  {.op = l.desc.family, .device = device_.backend().name()});
+    add_launch(std::move(both->first));
+    add_launch(std::move(both->second));
+  }
+
+  // Where a buffer begins in its storage, modulo 256: the plan's own memory is aligned, a leaf's view of a storage need not be.
+  static int64_t start_of(const Buffer& b) {
+    if (!b.leaf) return 0;
+    TENON_CHECK(!is_quantised(b.node->dtype) || b.node->offset == 0);
+    return b.node->offset % arena_alignment;
   }
 
   void describe_buffers() {
@@ -123,6 +146,7 @@ class PlanBuilder {
       if (b.leaf) {
         p.where = PlanBuffer::Where::leaf;
         p.index = leaf_number_.at(b.node);
+        p.start = start_of(b);
         p.bytes = leaf_span(*b.node);
         plan_->leaf_bytes += p.bytes;
       }
@@ -273,7 +297,8 @@ class PlanBuilder {
     }
     if (const int64_t need = plan_->arena_bytes + plan_->output_bytes + plan_->leaf_bytes; need > limits.memory_bytes)
       throw Error(ErrorCode::out_of_memory, cat("the plan needs ", need, " bytes, device ", device_.backend().name(), " has ",
-                                                limits.memory_bytes),
+                                                limits.memory_bytes, "; its largest tensors are ", largest_tensors(*plan_),
+                                                "; evaluate parts of it one after the other, or use a smaller dtype"),
                   {.device = device_.backend().name()});
   }
 
@@ -297,7 +322,9 @@ class PlanBuilder {
 
 std::shared_ptr<const Plan> build_plan(const std::shared_ptr<DeviceContext>& device, std::span<const NodeRef> roots,
                                        const PlanInputs& inputs, const std::unordered_set<const Node*>& donated) {
-  return PlanBuilder(*device, roots, inputs, donated).build();
+  auto plan = PlanBuilder(*device, roots, inputs, donated).build();
+  if (const PlanObserver observe = plan_observer()) observe(*plan, device->limits());
+  return plan;
 }
 
 std::vector<uint64_t> plan_key(std::span<const NodeRef> roots, const PlanInputs& inputs,

@@ -1,10 +1,12 @@
 #include "tenon/state.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/check.h"
 #include "graph/evaluate.h"
 #include "graph/handles.h"
+#include "graph/mode.h"
 #include "graph/plan_builder.h"
 #include "runtime/execute.h"
 
@@ -41,7 +43,7 @@ struct Trace {
 thread_local Trace* tracing = nullptr;
 
 void check_alive(const StateData& s) {
-  if (s.lost)
+  if (s.lost || s.current->storage->lost())
     throw Error(ErrorCode::state_lost, "this State's value was lost when a plan that updated it failed; set it again with reset()");
 }
 
@@ -106,6 +108,18 @@ std::unordered_set<const Node*> needed_later(std::span<Node* const> order, std::
   return needed;
 }
 
+void refuse_copy_if_strict() {
+  if (graph::strict_states())
+    throw Error(ErrorCode::invalid_argument, "State: the value that is updated is still held elsewhere (a snapshot, its initial tensor or a "
+                                             "view of it), so the update has to copy it; let go of it, use State::apply(), or leave strict mode",
+                {.op = "State::set"});
+}
+
+// Whether an update() in the graph starts from the value itself.
+bool is_updated(const Node* n, std::span<Node* const> order) {
+  return std::any_of(order.begin(), order.end(), [&](const Node* u) { return u->kind == graph::Kind::update && u->inputs[0].get() == n; });
+}
+
 // A state's value may be overwritten when only the state and the graph that is being run hold it.
 std::unordered_set<const Node*> donations(std::span<const NodeRef> roots, std::span<const StateUpdate> updates) {
   std::unordered_map<const Node*, int64_t> edges;
@@ -117,8 +131,12 @@ std::unordered_set<const Node*> donations(std::span<const NodeRef> roots, std::s
   for (const StateUpdate& u : updates) {
     Node* n = u.state.data()->current.get();
     if (n->kind != graph::Kind::leaf || !edges.contains(n)) continue;
-    if (n->owners() == 1 + edges[n] && n->storage->owners() == 1 && !needed.contains(n)) donated.insert(n);
-    else ++n->device->counters().state_copies;
+    if (n->owners() == 1 + edges[n] && n->storage->owners() == 1 && !needed.contains(n)) {
+      donated.insert(n);
+    } else if (is_updated(n, order)) {
+      refuse_copy_if_strict();
+      ++n->device->counters().state_copies;
+    }
   }
   return donated;
 }
@@ -135,7 +153,12 @@ void eval(std::span<const Tensor> tensors, std::span<const StateUpdate> updates)
   if (roots.empty()) return;
   RecursiveLock lock(roots[0]->device->mutex());
   const auto donated = donations(roots, updates);
-  graph::evaluate(roots, donated);
+  try {
+    graph::evaluate(roots, donated);
+  } catch (const FailedRun&) {
+    for (const StateUpdate& u : updates) u.state.data()->lost = true;
+    throw;
+  }
   for (size_t i = 0; i < updates.size(); ++i) {
     StateData& s = *updates[i].state.data();
     s.current = roots[tensors.size() + i];
@@ -161,6 +184,7 @@ struct Compiled::Impl {
   std::vector<std::shared_ptr<StateData>> set_states;  // after the results, in order
 
   LeafBinding bind(const Leaf& leaf, const std::vector<Tensor>& args);
+  Execution run(std::span<const LeafBinding> bound, std::span<const uint32_t> values);
 };
 
 namespace {
@@ -179,15 +203,23 @@ void check_input(size_t i, const Node& want, const Tensor& got) {
               {.op = "compile"});
 }
 
-// A storage that only the state holds, so that the plan may write into it.
-void make_unique(StateData& s) {
-  NodeRef& n = s.current;
-  if (n->owners() == 1 && n->storage->owners() == 1) return;
-  DeviceContext& device = *n->device;
-  auto copy = make_ref<Storage>(n->device, n->storage->bytes());
-  device.backend().copy(copy->handle(), 0, n->storage->handle(), n->offset, dense_bytes(n->dtype, n->shape));
-  ++device.counters().state_copies;
-  n = graph::leaf(std::move(copy), n->dtype, n->shape);
+// Only one handle to the value and to its memory: a plan may write into it.
+bool only_owner(const Node& n) { return n.owners() == 1 && n.storage->owners() == 1; }
+
+// A compiled plan takes its inputs to begin where the device's bindings may begin.
+bool aligned(const Node& n) { return n.offset % n.device->limits().view_alignment == 0; }
+
+NodeRef copy(const Node& n) {
+  auto to = make_ref<Storage>(n.device, dense_bytes(n.dtype, n.shape));
+  n.device->backend().copy(to->handle(), 0, n.storage->handle(), n.offset, to->bytes());
+  to->set_outcome(n.storage->outcome());
+  return graph::leaf(std::move(to), n.dtype, n.shape);
+}
+
+NodeRef counted_copy(const Node& n) {
+  refuse_copy_if_strict();
+  ++n.device->counters().state_copies;
+  return copy(n);
 }
 
 struct TraceScope {
@@ -203,10 +235,21 @@ LeafBinding Compiled::Impl::bind(const Leaf& leaf, const std::vector<Tensor>& ar
   if (leaf.input >= 0) n = evaluated(args[size_t(leaf.input)]);
   if (leaf.state) {
     check_alive(*leaf.state);
-    if (leaf.donated) make_unique(*leaf.state);
+    if (leaf.donated && !only_owner(*leaf.state->current)) leaf.state->current = counted_copy(*leaf.state->current);
+    if (!aligned(*leaf.state->current)) leaf.state->current = copy(*leaf.state->current);
     n = leaf.state->current;
   }
+  if (!leaf.constant && !aligned(*n)) n = copy(*n);
   return {n->storage, n->offset};
+}
+
+Execution Compiled::Impl::run(std::span<const LeafBinding> bound, std::span<const uint32_t> values) {
+  try {
+    return execute(device, plan, bound, values);
+  } catch (const FailedRun&) {
+    for (const auto& s : set_states) s->lost = true;
+    throw;
+  }
 }
 
 std::vector<Tensor> Compiled::operator()(const std::vector<Tensor>& args) const {
@@ -226,7 +269,7 @@ std::vector<Tensor> Compiled::operator()(const std::vector<Tensor>& args) const 
   }
   std::vector<uint32_t> scalars;
   for (const NodeRef& s : f.scalars) append_scalar(*s, scalars);
-  const Execution run = execute(f.device, f.plan, leaves, scalars);
+  const Execution run = f.run(leaves, scalars);
   const auto values = graph::result_leaves(f.device, *f.plan, run.outputs, storages, offsets);
   std::vector<Tensor> results;
   for (size_t i = 0; i < f.results; ++i) results.push_back(graph::to_tensor(values[i]));

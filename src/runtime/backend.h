@@ -7,11 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/kernel.h"
+#include "tenon/error.h"
 
 namespace tenon {
 
@@ -27,9 +29,9 @@ struct Limits {
   int max_bindings = 32;                          // distinct buffers of one launch
   int64_t max_binding_bytes = int64_t(1) << 62;   // one binding
   int64_t max_buffer_bytes = int64_t(1) << 62;    // one allocation
-  int64_t max_groups = int64_t(1) << 62;          // per grid dimension
+  int64_t max_groups = int64_t(1) << 62;          // per grid dimension, of three; see grid_dimensions()
   int64_t memory_bytes = int64_t(1) << 62;
-  int64_t view_alignment = 4;                     // of a binding's byte offset
+  int64_t view_alignment = 1;                     // of a binding's byte offset: a power of two up to 256
   int max_instructions = 256;                     // scalar program of one kernel
   // A matrix-vector product may compute the rows of its x by a row program, again in each of its groups: rows, and
   // elements of one, up to which that costs less than a launch of its own.
@@ -43,7 +45,8 @@ struct Limits {
 struct BoundView {
   Handle buffer;
   int64_t offset = 0;  // bytes
-  Access access = Access::in;
+  Access access = Access::in;        // what the kernel does through this view
+  Access block_access = Access::in;  // what the launch does with the whole buffer: the union over its views of it
 };
 
 // A kernel as its backend knows it; lives as long as the backend.
@@ -62,6 +65,12 @@ enum class KernelChoice : uint8_t {
 struct PlannedLaunch {
   const BackendKernel* kernel = nullptr;
   Grid grid;
+};
+
+// Work that was submitted and failed: known only when the queue came to it.
+struct Failure {
+  uint64_t ticket = 0;  // of the submission that it was part of
+  Error error;
 };
 
 class Backend {
@@ -94,6 +103,9 @@ class Backend {
   virtual Ticket submit() = 0;
   virtual void wait(Ticket ticket) = 0;
   virtual bool passed(Ticket ticket) const = 0;
+  // The oldest failure of passed work that was not asked for yet. What the failed submission wrote is worthless, and so
+  // is what later ones make of it; the rest is not harmed. A device whose launches cannot fail late has none.
+  virtual std::optional<Failure> next_failure() { return std::nullopt; }
 };
 
 }  // namespace tenon

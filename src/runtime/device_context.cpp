@@ -113,13 +113,34 @@ DeviceContext::~DeviceContext() {
   pool_.reset();
 }
 
-void DeviceContext::keep_until(Backend::Ticket ticket, std::shared_ptr<const void> what) {
+void Storage::require_content() const {
+  if (!lost()) return;
+  device_->take_failure();  // told here
+  const Error& e = outcome_->error();
+  throw Error(e.code(), cat("the value is lost: what should have computed it failed: ", e.what()), e.context());
+}
+
+void DeviceContext::keep_until(Backend::Ticket ticket, std::shared_ptr<const void> what, std::shared_ptr<Outcome> outcome) {
   release_passed();
-  kept_.emplace_back(ticket, std::move(what));
+  kept_.push_back({ticket, std::move(what), std::move(outcome)});
 }
 
 void DeviceContext::release_passed() {
-  std::erase_if(kept_, [&](const auto& k) { return backend_->passed(k.first); });
+  // Which have passed is asked before which have failed: what passes meanwhile is looked at the next time.
+  std::vector<bool> passed;
+  for (const Kept& k : kept_) passed.push_back(backend_->passed(k.ticket));
+  while (const auto failure = backend_->next_failure()) {
+    if (!failure_) failure_ = failure->error;
+    for (const Kept& k : kept_)
+      if (k.ticket == failure->ticket) k.outcome->fail(failure->error);
+  }
+  std::vector<Kept> rest;
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    kept_[i].outcome->inherit();
+    if (passed[i]) kept_[i].outcome->settle();
+    else rest.push_back(std::move(kept_[i]));
+  }
+  kept_ = std::move(rest);
 }
 
 }  // namespace tenon

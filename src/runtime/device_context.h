@@ -10,6 +10,7 @@
 #include "base/mutex.h"
 #include "base/ref.h"
 #include "runtime/backend.h"
+#include "runtime/outcome.h"
 #include "tenon/device.h"
 
 namespace tenon {
@@ -59,11 +60,19 @@ class Storage : public RefCounted<Storage> {
   int64_t bytes() const { return bytes_; }
   Handle handle();  // uploads if needed; caller holds the device's lock
 
+  // Of the submission that wrote the content last; null when it came from the host.
+  const std::shared_ptr<Outcome>& outcome() const { return outcome_; }
+  void set_outcome(std::shared_ptr<Outcome> outcome) { outcome_ = std::move(outcome); }
+  bool lost() const { return outcome_ && outcome_->failed(); }
+  // Throws the error of the submission that should have computed the content.
+  void require_content() const;
+
  private:
   ~Storage() = default;
   std::shared_ptr<DeviceContext> device_;
   int64_t bytes_;
   Residency<Pool::Block> residency_;
+  std::shared_ptr<Outcome> outcome_;
 };
 
 class DeviceContext : public std::enable_shared_from_this<DeviceContext> {
@@ -81,9 +90,12 @@ class DeviceContext : public std::enable_shared_from_this<DeviceContext> {
   Counters& counters() { return counters_; }
   // Launches of each kernel.
   std::unordered_map<const BackendKernel*, int64_t>& census() { return census_; }
-  // Keeps `what` alive until the queue has passed `ticket`.
-  void keep_until(Backend::Ticket ticket, std::shared_ptr<const void> what);
+  // Keeps `what` alive until the queue has passed `ticket`, and follows how that submission went.
+  void keep_until(Backend::Ticket ticket, std::shared_ptr<const void> what, std::shared_ptr<Outcome> outcome);
+  // Learns what failed since, and lets go of what the queue has passed.
   void release_passed();
+  // The first failure that no call has thrown yet.
+  std::optional<Error> take_failure() { return std::exchange(failure_, std::nullopt); }
   // For the layer above: its plan cache.
   std::shared_ptr<void>& attachment() { return attachment_; }
 
@@ -93,7 +105,13 @@ class DeviceContext : public std::enable_shared_from_this<DeviceContext> {
   Counters counters_;
   std::unordered_map<const BackendKernel*, int64_t> census_;
   std::unique_ptr<Pool> pool_;
-  std::vector<std::pair<Backend::Ticket, std::shared_ptr<const void>>> kept_;
+  struct Kept {
+    Backend::Ticket ticket;
+    std::shared_ptr<const void> what;
+    std::shared_ptr<Outcome> outcome;
+  };
+  std::vector<Kept> kept_;  // in the order of submission
+  std::optional<Error> failure_;
   std::shared_ptr<void> attachment_;
 };
 

@@ -13,27 +13,58 @@ struct Place {
   int64_t offset;
 };
 
-std::string largest_buffers(const Plan& plan) {
-  std::vector<const PlanBuffer*> all;
-  for (const PlanBuffer& b : plan.buffers)
-    if (b.where != PlanBuffer::Where::leaf) all.push_back(&b);
-  std::sort(all.begin(), all.end(), [](auto* a, auto* b) { return a->bytes > b->bytes; });
-  std::string out;
-  for (size_t i = 0; i < all.size() && i < 3; ++i)
-    out += cat(i ? ", " : "", to_string(all[i]->dtype), to_string(all[i]->shape), " (", all[i]->bytes, " bytes)");
-  return out;
-}
-
 Ref<Storage> allocate(const std::shared_ptr<DeviceContext>& device, int64_t bytes, const Plan& plan) {
   try {
     return make_ref<Storage>(device, bytes);
   } catch (const Error& e) {
     if (e.code() != ErrorCode::out_of_memory) throw;
     throw Error(ErrorCode::out_of_memory, cat(e.what(), "; the plan needs ", plan.arena_bytes + plan.output_bytes,
-                                              " bytes beside its inputs, its largest tensors are ", largest_buffers(plan)),
+                                              " bytes beside its inputs, its largest tensors are ", largest_tensors(plan)),
                 e.context());
   }
 }
+
+Place place_of(const LeafBinding& leaf, const PlanBuffer& planned, const Limits& limits) {
+  TENON_CHECK((leaf.offset - planned.start) % limits.view_alignment == 0, "a leaf does not lie where the plan was made for");
+  return {leaf.storage->handle(), leaf.offset};
+}
+
+// The union of what the views do, buffer by buffer: a device that binds whole buffers must know it.
+void unite_access(std::vector<BoundView>& views) {
+  for (BoundView& v : views) {
+    v.block_access = v.access;
+    for (const BoundView& other : views)
+      if (other.buffer == v.buffer && other.access != v.block_access) v.block_access = Access::inout;
+  }
+}
+
+// Records the steps of a plan.
+struct Recorder {
+  DeviceContext& device;
+  const Plan& plan;
+  std::span<const LeafBinding> leaves;
+  const std::vector<Place>& places;
+  BoundView scalars;
+  const std::shared_ptr<Outcome>& outcome;
+
+  void operator()(const PlanStep& step) const {
+    std::vector<BoundView> views;
+    for (const PlanView& v : step.views) {
+      const Place& p = places[size_t(v.buffer)];
+      views.push_back({p.handle, p.offset + v.offset, v.access, v.access});
+      const PlanBuffer& b = plan.buffers[size_t(v.buffer)];
+      if (v.access != Access::in && b.where == PlanBuffer::Where::leaf) leaves[size_t(b.index)].storage->set_outcome(outcome);
+    }
+    if (step.kind == PlanStep::Kind::copy) {
+      device.backend().copy(views[0].buffer, views[0].offset, views[1].buffer, views[1].offset, step.bytes);
+      return;
+    }
+    unite_access(views);
+    device.backend().dispatch(*step.kernel, views, step.params, scalars, step.grid);
+    ++device.counters().launches;
+    ++device.census()[step.kernel];
+  }
+};
 
 }  // namespace
 
@@ -43,6 +74,12 @@ Execution execute(const std::shared_ptr<DeviceContext>& device, const std::share
   const TraceSpan span("submit a plan");
   RecursiveLock lock(device->mutex());
   Backend& backend = device->backend();
+  device->release_passed();
+  const auto outcome = std::make_shared<Outcome>();
+  for (const LeafBinding& leaf : leaves) {
+    leaf.storage->require_content();
+    outcome->depends_on(leaf.storage->outcome());
+  }
   // Blocks may go back to the pool at the end of this function: later work is ordered behind this plan's. Only the
   // plan itself, whose parameters the queue reads, has to live until the queue has passed it.
   std::vector<Ref<Storage>> own;
@@ -60,30 +97,26 @@ Execution execute(const std::shared_ptr<DeviceContext>& device, const std::share
   std::vector<Place> places;
   for (const PlanBuffer& b : plan->buffers) {
     const size_t i = size_t(b.index);
-    if (b.where == PlanBuffer::Where::leaf) places.push_back({leaves[i].storage->handle(), leaves[i].offset});
+    if (b.where == PlanBuffer::Where::leaf) places.push_back(place_of(leaves[i], b, device->limits()));
     else if (b.where == PlanBuffer::Where::output) places.push_back({result.outputs[i]->handle(), 0});
     else if (arena.empty()) places.push_back({});  // a buffer that no step uses
     else places.push_back({arena[size_t(std::max(b.index, 0))], b.offset});
   }
+  for (const Ref<Storage>& output : result.outputs) output->set_outcome(outcome);
   if (!scalars.empty()) {
     backend.write(scalar_block, 0, std::as_bytes(scalars));
     device->counters().bytes_up += int64_t(scalars.size_bytes());
   }
-  std::vector<BoundView> views;
-  for (const PlanStep& step : plan->steps) {
-    views.clear();
-    for (const PlanView& v : step.views)
-      views.push_back({places[size_t(v.buffer)].handle, places[size_t(v.buffer)].offset + v.offset, v.access});
-    if (step.kind == PlanStep::Kind::copy) {
-      backend.copy(views[0].buffer, views[0].offset, views[1].buffer, views[1].offset, step.bytes);
-      continue;
-    }
-    backend.dispatch(*step.kernel, views, step.params, {scalar_block, 0, Access::in}, step.grid);
-    ++device->counters().launches;
-    ++device->census()[step.kernel];
+  const Recorder record{*device, *plan, leaves, places, {scalar_block, 0, Access::in, Access::in}, outcome};
+  try {
+    for (const PlanStep& step : plan->steps) record(step);
+  } catch (const Error& e) {
+    outcome->fail(e);
+    device->keep_until(backend.submit(), plan, outcome);  // the launches before it run
+    throw FailedRun(e);
   }
   result.ticket = backend.submit();
-  device->keep_until(result.ticket, plan);
+  device->keep_until(result.ticket, plan, outcome);
   return result;
 }
 

@@ -130,7 +130,8 @@ struct Grid {
 
 // ------------------------------------------------------------------------------------------- kernels that are code
 
-// What a kernel written in C++ sees. buffers[i] belongs to the i-th buffer operand, its view's offset applied.
+// What a kernel written in C++ sees. buffers[i] belongs to the i-th buffer operand, its view's offset applied, and
+// native_base() too.
 struct KernelArgs {
   const KernelDesc* desc;
   const void* prepared;         // what prepare() made from the description, or null
@@ -138,6 +139,15 @@ struct KernelArgs {
   const Params* params;
   const uint32_t* scalars;      // the plan's scalar block
 };
+
+// Bytes that a device with C++ kernels adds to the start of the i-th buffer operand's view: the bases of an anchor's own
+// operands, and of its result where there is no program to apply it. Programs apply the bases of their operands themselves.
+inline int64_t native_base(const KernelDesc& desc, const Params& params, size_t i) {
+  const size_t own = size_t(desc.anchor_operands);
+  if (own == 0 || (i >= own && !desc.program.empty())) return 0;
+  const int64_t base = i < own ? int64_t(params.anchor_base[i]) : int64_t(params.region.operands[i - own].base);
+  return base / block_elements(desc.operands[i].dtype) * block_bytes(desc.operands[i].dtype);
+}
 
 // A row of the kernel index for a target whose kernels are C++ functions.
 struct NativeKernel {

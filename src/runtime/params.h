@@ -8,6 +8,7 @@ namespace tenon {
 inline constexpr int region_max_rank = 6;
 inline constexpr int region_max_operands = 8;
 inline constexpr int region_max_scalars = 8;
+inline constexpr int anchor_max_operands = 8;
 
 // A 64-bit integer as two 4-byte fields.
 struct I64 {
@@ -21,11 +22,11 @@ inline constexpr uint32_t no_slot = 0xffffffffu;
 
 struct RegionOperandParams {
   I64 strides[region_max_rank];  // elements, per iteration axis; outer axes first
-  I64 base;                      // index operands: the value at the origin; quantised ones: elements
+  I64 base;                      // elements from the view's start to the origin; index operands: the value there
   I64 gather_stride;             // elements per index
   I64 gather_extent;             // valid indices are 0 <= i < extent
   I64 dynamic_stride;            // elements per unit of the run-time scalar
-  I64 dynamic_max;               // the scalar is clamped to 0 <= s <= max
+  uint32_t dynamic_max = 0;      // the scalar is clamped to 0 <= s <= max
   uint32_t dynamic_slot = no_slot;
 };
 struct RegionParams {
@@ -108,6 +109,7 @@ inline constexpr int64_t scatter_chunk = 256;
 
 struct Params {
   RegionParams region;
+  uint32_t anchor_base[anchor_max_operands] = {};  // elements from the view's start to an anchor's own operand
   union {
     MatmulParams matmul;
     QuantMatmulParams quant_matmul;

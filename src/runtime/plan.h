@@ -19,6 +19,7 @@ struct PlanBuffer {
   Where where = Where::arena;
   int index = -1;
   int64_t offset = 0;
+  int64_t start = 0;  // leaf: where it begins in its storage, modulo 256; the plan holds for no other
   int64_t bytes = 0;
   DType dtype = DType::f32;
   Shape shape;
@@ -72,6 +73,8 @@ struct Plan {
   int max_bindings() const;  // most distinct buffers that one launch binds
 };
 
+// For errors: the three largest tensors that the plan makes, each with its bytes.
+std::string largest_tensors(const Plan& plan);
 // Stable text: a header line, then one line per step. Equal plans print equal text.
 std::string to_string(const Plan& plan);
 // The same as a JSON object.

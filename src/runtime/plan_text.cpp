@@ -28,16 +28,28 @@ std::string buffer_name(const Plan& plan, int buffer) {
   return "?";
 }
 
-std::string view_text(const Plan& plan, const PlanView& v) {
+// "leaf0+256(3):f32[65]": the view starts at byte 256 of the buffer, its first element is the third behind that.
+std::string view_text(const Plan& plan, const PlanView& v, int64_t base = 0) {
   const PlanBuffer& b = plan.buffers[size_t(v.buffer)];
-  return cat(buffer_name(plan, v.buffer), v.offset ? cat("+", v.offset) : std::string(), ":", to_string(b.dtype),
-             to_string(b.shape));
+  return cat(buffer_name(plan, v.buffer), v.offset > 0 ? "+" : "", v.offset ? cat(v.offset) : std::string(),
+             base ? cat("(", base, ")") : std::string(), ":", to_string(b.dtype), to_string(b.shape));
+}
+
+// Of the launch's i-th view: what its parameters add to the view's start, in elements.
+int64_t base_of(const PlanStep& s, size_t i) {
+  const size_t own = size_t(s.desc.anchor_operands);
+  if (i < own) return s.params.anchor_base[i];
+  size_t operand = own;
+  for (size_t buffers = own;; ++operand)
+    if (s.desc.operands[operand].kind == Operand::Kind::buffer && buffers++ == i) break;
+  return s.params.region.operands[operand - own].base;
 }
 
 std::string views_text(const Plan& plan, const PlanStep& step, bool outputs) {
   std::string out;
-  for (const PlanView& v : step.views)
-    if ((v.access != Access::in) == outputs) out += cat(out.empty() ? "" : ", ", view_text(plan, v));
+  for (size_t i = 0; i < step.views.size(); ++i)
+    if ((step.views[i].access != Access::in) == outputs)
+      out += cat(out.empty() ? "" : ", ", view_text(plan, step.views[i], base_of(step, i)));
   return out;
 }
 
@@ -55,6 +67,17 @@ int Plan::max_bindings() const {
   for (const PlanStep& s : steps)
     if (s.kind == PlanStep::Kind::launch) most = std::max(most, bindings(s));
   return most;
+}
+
+std::string largest_tensors(const Plan& plan) {
+  std::vector<const PlanBuffer*> all;
+  for (const PlanBuffer& b : plan.buffers)
+    if (b.where != PlanBuffer::Where::leaf) all.push_back(&b);
+  std::sort(all.begin(), all.end(), [](auto* a, auto* b) { return a->bytes > b->bytes; });
+  std::string out;
+  for (size_t i = 0; i < all.size() && i < 3; ++i)
+    out += cat(i ? ", " : "", to_string(all[i]->dtype), to_string(all[i]->shape), " (", all[i]->bytes, " bytes)");
+  return out;
 }
 
 std::string to_string(const Plan& plan) {
@@ -90,7 +113,7 @@ std::string to_json(const Plan& plan) {
                "\",\"family\":\"", s.kind == PlanStep::Kind::copy ? std::string("copy") : s.desc.family,
                "\",\"groups\":", s.grid.groups, ",\"views\":[");
     for (size_t i = 0; i < s.views.size(); ++i)
-      out += cat(i ? "," : "", "{\"view\":\"", view_text(plan, s.views[i]), "\",\"access\":\"",
+      out += cat(i ? "," : "", "{\"view\":\"", view_text(plan, s.views[i], s.kind == PlanStep::Kind::copy ? 0 : base_of(s, i)), "\",\"access\":\"",
                  s.views[i].access == Access::in ? "in" : s.views[i].access == Access::out ? "out" : "inout", "\"}");
     out += "]}";
     first = false;

@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <regex>
 #include <sstream>
 
+#include "llm/tiny_model.h"
 #include "support/lowering.h"
 #include "tenon/tenon.h"
 
@@ -78,6 +80,63 @@ TEST_F(GoldenPlans, EmbeddingToLoss) {
   CrossEntropyOptions o;
   o.ignore_index = {};
   check_golden("embedding_to_loss", plan_text({cross_entropy(cast(linear(x, table), DType::f32), targets, o)}));
+}
+
+TEST_F(GoldenPlans, LanguageModel) {
+  const test::TinyModel tiny{.quantised = true};
+  const std::string path = (std::filesystem::temp_directory_path() / "tenon_golden_plan.gguf").string();
+  const std::vector<std::byte> bytes = tiny.build();
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
+  const Device d = Device::open("null:webgpu");
+  check_golden("llama_decode", llm::Model::plan(path, d, 1, false));
+  check_golden("llama_prefill", llm::Model::plan(path, d, 7, false));
+  std::filesystem::remove(path);
+}
+
+// Forward, gradients by hand, momentum and weights updated in one plan.
+TEST_F(GoldenPlans, TrainingStep) {
+  const Device d = Device::open("null:webgpu");
+  State weight(leaf({64, 10}, d), "weight"), bias(leaf({10}, d), "bias"), momentum(leaf({64, 10}, d), "momentum");
+  const Scalar rate(0.1f, d);
+  const Compiled step = compile(
+      [&](const std::vector<Tensor>& in) {
+        const Tensor &x = in[0], &target = in[1];
+        const Tensor error = matmul(x, weight.value()) + bias.value() - target;
+        const Tensor gradient = matmul(transpose(x), error) * (2.0 / 320);
+        momentum.set(momentum.value() * 0.9 + gradient);
+        weight.set(weight.value() - momentum.value() * rate);
+        bias.set(bias.value() - sum(error, {0}) * (2.0 / 320) * rate);
+        return std::vector<Tensor>{mean(square(error))};
+      },
+      {leaf({32, 64}, d), leaf({32, 10}, d)}, d);
+  check_golden("training_step", step.plan_text());
+}
+
+TEST_F(GoldenPlans, AttentionWithMask) {
+  for (const auto& [device, name] : {std::pair<const char*, const char*>{"null:webgpu", "masked_attention"}, {"null:tiny", "masked_attention_tiny"}}) {
+    const Device d = Device::open(device);
+    const Qkv p = qkv_projection(leaf({2, 9, 32}, d), leaf({64, 32}, d), 4, 2, leaf({64}, d));
+    AttentionOptions o;
+    o.mask = leaf({9, 9}, d, DType::bool_);
+    o.scale = 0.25f;
+    check_golden(name, plan_text({attention(p.q, p.k, p.v, o)}));
+  }
+}
+
+TEST_F(GoldenPlans, PerceptronWithResidual) {
+  const Device d = Device::open("null:webgpu");
+  const Tensor x = leaf({33, 65}, d);
+  const Tensor h = gelu(linear(x, leaf({129, 65}, d), leaf({129}, d)));
+  check_golden("perceptron", plan_text({linear(h, leaf({65, 129}, d), leaf({65}, d)) + x}));
+}
+
+// Views that begin off the alignment: the rest of their offset is a parameter, shown in brackets.
+TEST_F(GoldenPlans, JoinedAndPadded) {
+  const Device d = Device::open("null:webgpu");
+  const Tensor x = leaf({5, 65}, d, DType::f16), y = leaf({3, 65}, d, DType::f16);
+  Tensor tail = slice(y, 0, 1, {});
+  eval(tail);  // a leaf that begins at byte 130
+  check_golden("joined_and_padded", plan_text({pad(concat({slice(x, 1, 1, {}), slice(tail, 1, 0, 64)}, 0), {{1, 0}, {0, 2}})}));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "ops/reference.h"
 #include "tenon/ops.h"
 
 namespace {
@@ -77,6 +78,19 @@ TEST_P(GraphLimits, QuantisedViewsInsideABlock) {
   const Tensor ids = Tensor::from({1, 0}, {2}, d);
   const Floats rows = slice(embedding(q, ids), 1, 5, 64, 7).to_vector<float>();
   for (int i = 0; i < 9; ++i) EXPECT_EQ(rows[size_t(i)], float(5 + 7 * i));
+}
+
+// A few elements of a value that would not fit in any memory.
+TEST_P(GraphLimits, CoordinatesPast32Bits) {
+  const int64_t first = (int64_t(1) << 32) + 1;
+  const Tensor words = slice(random_bits({int64_t(1) << 40}, 7, 3, d), 0, first, first + 9);
+  const Tensor strided = slice(random_bits({int64_t(1) << 20, int64_t(1) << 20}, 7, 3, d), 1, 5, 6);
+  const std::vector<uint32_t> got = words.to_vector<uint32_t>(), column = slice(strided, 0, 8190, 8193).to_vector<uint32_t>();
+  const auto word = [](int64_t i) {
+    return tenon::testing::ref::philox({uint32_t(i / 4), uint32_t(i / 4 >> 32), 3, 0}, {7, 0})[size_t(i % 4)];
+  };
+  for (int64_t i = 0; i < 9; ++i) EXPECT_EQ(got[size_t(i)], word(first + i)) << i;
+  for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(column[size_t(i)], word(((8190 + i) << 20) + 5)) << i;
 }
 
 TEST_P(GraphLimits, EmptyBatchesOfManyAxes) {

@@ -1,5 +1,5 @@
 // Random graphs: fused equals unfused bit for bit, for any number of threads, step by step or at once, on cpu; equal to
-// the host within rounding; and every plan keeps the bindings of small devices. A share of the seeds runs in the other
+// the host within rounding; and every plan keeps the limits of small devices. A share of the seeds runs in the other
 // modes of lowering.
 // TENON_TEST_ALL=1 runs thousands; TENON_GRAPH_SEED=n runs one.
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 #include "graph/handles.h"
 #include "graph/mode.h"
 #include "graph/random_graph_build.h"
+#include "support/faulty_backend.h"
 #include "support/lowering.h"
 
 namespace tenon::testing_graphs {
@@ -185,6 +186,23 @@ const Device& cpu(int threads) {
   return threads == 1 ? one : threads == 2 ? two : seven;
 }
 
+// A cpu that refuses bindings off the alignment, more buffers than `bindings`, and more than 64 groups.
+Device narrow_cpu(int bindings) {
+  auto faults = std::make_shared<testing::Faults>();
+  faults->view_alignment = 256;
+  faults->max_bindings = bindings;
+  faults->max_groups = 4;
+  return testing::faulty_device("cpu", faults);
+}
+const Device& aligned_cpu() {
+  static const Device d = narrow_cpu(32);
+  return d;
+}
+const Device& narrow_cpu() {
+  static const Device d = narrow_cpu(4);
+  return d;
+}
+
 // Empty when all is well.
 std::string problem(const Graph& g) {
   try {
@@ -198,7 +216,10 @@ std::string problem(const Graph& g) {
     if (auto d = differs("first and second run", at_once(g, cpu(1))); !d.empty()) return d;
     if (auto d = differs("1 and 2 threads", at_once(g, cpu(2))); !d.empty()) return d;
     if (auto d = differs("1 and 7 threads", at_once(g, cpu(7))); !d.empty()) return d;
+    if (auto d = differs("any and aligned bindings", at_once(g, aligned_cpu())); !d.empty()) return d;
+    if (auto d = differs("any and aligned bindings of leaves", step_by_step(g, aligned_cpu())); !d.empty()) return d;
     if (auto d = host_difference(g, fused); !d.empty()) return d;
+    if (auto d = host_difference(g, at_once(g, narrow_cpu())); !d.empty()) return cat("with few bindings: ", d);
     return limits_difference(g);
   } catch (const std::exception& e) {
     return cat("threw: ", e.what());

@@ -340,6 +340,23 @@ TEST_P(OpCases, MatchTheReference) {
     }
 }
 
+// What each case's plan must keep on devices with limits is checked as it is made (support/plan_checker.h).
+TEST_P(OpCases, PlanWithinLimits) {
+  const Case& c = all_cases()[GetParam()];
+  uint64_t seed = 1;
+  for (const char* name : {"null:roomy", "null:webgpu", "null:tiny"})
+    for (DType t : c.dtypes)
+      for (const Shapes& shapes : c.shapes)
+        for (int layout = 0; layout < (c.inputs.empty() ? 1 : layouts); ++layout, ++seed) {
+          const Device d = Device::open(name);
+          R r;
+          for (size_t i = 0; i < c.inputs.size(); ++i) r.push_back(make_values(c.inputs[i], t, shapes[i], Layout(layout), seed + i));
+          Tensors in;
+          for (const Values& v : r) in.push_back(in_layout(v, Layout(layout), seed % 2 == 0, d));
+          EXPECT_NO_THROW(eval(c.make(in, d, t, shapes[0]))) << name << " " << to_string(t) << " " << layout_names[layout];
+        }
+}
+
 INSTANTIATE_TEST_SUITE_P(Table, OpCases, ::testing::Range<size_t>(0, all_cases().size()), [](const auto& row) {
   return cat(all_cases()[row.param].op, "_", all_cases()[row.param].name);
 });

@@ -98,7 +98,8 @@ class CpuBackend : public Backend {
     r.kernel = static_cast<const ReadyKernel*>(&k);
     r.params = &params;
     r.scalars = reinterpret_cast<const uint32_t*>(address(scalars.buffer) + scalars.offset);
-    for (size_t i = 0; i < views.size(); ++i) r.buffers[i] = address(views[i].buffer) + views[i].offset;
+    for (size_t i = 0; i < views.size(); ++i)
+      r.buffers[i] = address(views[i].buffer) + views[i].offset + native_base(r.kernel->desc, params, i);
     commands_.push_back({run_launch, &r, grid.groups, grid.scratch_bytes, k.name.c_str()});
   }
 

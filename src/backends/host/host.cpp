@@ -48,7 +48,8 @@ class HostBackend : public Backend {
                 const Grid& grid) override {
     const auto& ready = static_cast<const ReadyKernel&>(k);
     std::vector<std::byte*> buffers;
-    for (const BoundView& v : views) buffers.push_back(address(v.buffer) + v.offset);
+    for (size_t i = 0; i < views.size(); ++i)
+      buffers.push_back(address(views[i].buffer) + views[i].offset + native_base(ready.desc, params, i));
     const KernelArgs args{&ready.desc, ready.prepared.get(), buffers.data(), &params,
                           reinterpret_cast<const uint32_t*>(address(scalars.buffer) + scalars.offset)};
     std::vector<std::byte> scratch(size_t(grid.scratch_bytes) + 64);

@@ -49,6 +49,7 @@ void run(const KernelArgs& args, int64_t group, std::byte*) {
   const MatmulParams& p = args.params->matmul;
   const std::vector<Operand>& operands = args.desc->operands;
   const DType a_type = operands[0].dtype, b_type = operands[1].dtype;
+  const int64_t base = args.params->region.operands[0].base;
   int64_t a = group % p.m * p.a_row, b = 0;
   for (int64_t i = 2, rest = group / p.m; i >= 0; rest /= p.batch[i], i--) {
     a += rest % p.batch[i] * p.a_batch[i];
@@ -59,7 +60,7 @@ void run(const KernelArgs& args, int64_t group, std::byte*) {
     for (int64_t k = 0; k < p.k; k++)
       sum += element(a_type, args.buffers[0], a + k * p.a_col) *
              element(b_type, args.buffers[1], b + k * p.b_row + j * p.b_col);
-    put(operands.back().dtype, args.buffers[operands.size() - 1], group * p.n + j, sum);
+    put(operands.back().dtype, args.buffers[operands.size() - 1], base + group * p.n + j, sum);
   }
 }
 

@@ -136,7 +136,7 @@ void run_on(const KernelArgs& args, int64_t start, int64_t n, F* acc, std::byte*
   const RegionParams& region = args.params->region;
   if (p.plain_store && args.desc->outer_rank <= 1 && int64_t(region.operands[0].strides[0]) <= 1) {
     const int buffer = p.buffer_of[size_t(args.desc->anchor_operands)];
-    std::memcpy(reinterpret_cast<F*>(args.buffers[buffer]) + start, acc, size_t(n) * sizeof(F));
+    std::memcpy(reinterpret_cast<F*>(args.buffers[buffer]) + int64_t(region.operands[0].base) + start, acc, size_t(n) * sizeof(F));
     return;
   }
   Runner(p, args, 0, scratch).map(start, n, reinterpret_cast<const uint32_t*>(acc));
