@@ -8,7 +8,8 @@
 
 namespace tenon::graph {
 
-// Every view starts at a multiple of the alignment; the rest of its offset goes into the parameters, in elements.
+// Every view starts at a multiple of the alignment, at or before the first byte that the kernel touches through it; the
+// rest of its offset goes into the parameters, in elements.
 // `start_of` a buffer: where it begins in its storage, modulo 256.
 void align_views(Launch& launch, int64_t alignment, const std::function<int64_t(int)>& start_of);
 

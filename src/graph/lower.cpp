@@ -416,8 +416,15 @@ class Lowering {
     // A quantised view may start inside a block: its offset goes into the parameters.
     const bool in_elements = o.kind == Operand::Kind::index || is_quantised(o.dtype);
     if (in_elements) p.base = offset;
-    if (o.kind == Operand::Kind::buffer) l.views.push_back({x.buffer, in_elements ? 0 : byte_offset(x, offset), o.access});
+    if (o.kind == Operand::Kind::buffer) l.views.push_back({x.buffer, in_elements ? 0 : byte_offset(x, offset), o.access, 0});
     l.desc.operands.push_back(o);
+  }
+
+  static int64_t below(const Shape& shape, const std::vector<int64_t>& strides) {
+    int64_t elements = 0;
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (strides[d] < 0 && shape[d] > 0) elements -= strides[d] * (shape[d] - 1);
+    return elements;
   }
 
   void bind_anchor(Launch& l) {
@@ -430,7 +437,7 @@ class Lowering {
       Accessed x;
       x.operand.dtype = own.dtype;
       views.push_back({own.dtype, own.shape, a.strides});
-      l.views.push_back({u.buffer, byte_offset(x, a.offset), Access::in});
+      l.views.push_back({u.buffer, byte_offset(x, a.offset), Access::in, below(own.shape, a.strides)});
       l.desc.operands.push_back(x.operand);
     }
     std::vector<uint32_t> slots;

@@ -11,6 +11,7 @@ struct LaunchView {
   int buffer;      // of the schedule
   int64_t offset;  // bytes
   Access access;
+  int64_t below = 0;  // an anchor's own operand: elements before its origin that it reads (negative strides)
 };
 
 struct Launch {

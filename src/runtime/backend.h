@@ -96,7 +96,8 @@ class Backend {
   virtual Grid grid(const BackendKernel& kernel, const Params& params) const = 0;
   // Called for a new plan before it runs: what has to be compiled is compiled now, together. Throws what that throws.
   virtual void prepare(std::span<const PlannedLaunch>) {}
-  // One view per buffer operand, in order. `params` and `scalars` must stay until the ticket has passed.
+  // One view per buffer operand, in order; `scalars` has no buffer when the launch reads none. `params` and the scalars
+  // must stay until the ticket has passed.
   virtual void dispatch(const BackendKernel& kernel, std::span<const BoundView> views, const Params& params,
                         BoundView scalars, const Grid& grid) = 0;
 

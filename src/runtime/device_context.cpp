@@ -121,8 +121,8 @@ void Storage::require_content() const {
 }
 
 void DeviceContext::keep_until(Backend::Ticket ticket, std::shared_ptr<const void> what, std::shared_ptr<Outcome> outcome) {
+  kept_.push_back({ticket, std::move(what), std::move(outcome)});  // first: it may have failed already
   release_passed();
-  kept_.push_back({ticket, std::move(what), std::move(outcome)});
 }
 
 void DeviceContext::release_passed() {

@@ -60,7 +60,7 @@ struct Recorder {
       return;
     }
     unite_access(views);
-    device.backend().dispatch(*step.kernel, views, step.params, scalars, step.grid);
+    device.backend().dispatch(*step.kernel, views, step.params, step.scalars ? scalars : BoundView{}, step.grid);
     ++device.counters().launches;
     ++device.census()[step.kernel];
   }

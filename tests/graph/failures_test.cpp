@@ -21,6 +21,12 @@ class Failures : public ::testing::TestWithParam<const char*> {
 
   Tensor row(const Floats& v) { return Tensor::from<float>(v, {int64_t(v.size())}, d); }
   Tensor put(const Tensor& v, float x, uint32_t at) { return update(v, row({x}), Scalar(at, d), 0); }
+  // From the n-th allocation on; the pool has nothing left over.
+  void refuse_memory(int nth) {
+    RecursiveLock lock(d.context()->mutex());
+    d.context()->pool().trim();
+    faults->alloc = nth;
+  }
   // A state whose memory is its own, so that an update works in place.
   State state(const Floats& v) { return State(row(v) + 0.0); }
 };
@@ -56,7 +62,7 @@ TEST_P(Failures, OutOfMemoryHarmsNothing) {
   const Tensor x = row(Floats(5000, 1)), y = x + 1.0;
   eval(x);
   for (int nth = 0; nth < 2; ++nth) {  // the result, the scalars
-    faults->alloc = nth;
+    refuse_memory(nth);
     const StateUpdate u{s, s.value() * 2.0};
     const std::string what = message(ErrorCode::out_of_memory, [&] { eval(std::span<const Tensor>(&y, 1), std::span(&u, 1)); });
     faults->alloc = -1;
@@ -71,7 +77,7 @@ TEST_P(Failures, OutOfMemoryHarmsNothing) {
 TEST_P(Failures, FreeMemoryGoesBackBeforeAnyIsRefused) {
   eval(row(Floats(3000, 1)) + 1.0);  // its blocks are free now
   const int64_t before = faults->live_blocks;
-  faults->alloc = 0;                 // refused once: the pool gives the free blocks back and asks again
+  faults->alloc_once = 0;            // refused once: the pool gives the free blocks back and asks again
   EXPECT_EQ((row(Floats(7000, 1)) + 1.0).to_vector<float>()[6999], 2.0f);
   EXPECT_LT(faults->live_blocks, before + 3);
 }
@@ -99,9 +105,11 @@ TEST_P(Failures, ALateFailureIsToldByWhatNeedsTheValue) {
   const Tensor before = other.value() + 0.0;
   eval(before);
   faults->launch = 0;
+  faults->delay_us = 200000;  // so that what follows is submitted before it fails
   s.apply([&](const Tensor& v) { return put(v, 9, 0); });       // accepted
   const Tensor derived = s.value() * 2.0, further = derived + 1.0, fine = other.value() + 1.0;
   eval(derived);
+  faults->delay_us = 0;
   EXPECT_EQ(fine.to_vector<float>(), (Floats{6, 7}));           // not harmed, and not told
   EXPECT_ERROR(device, "failed", further.to_vector<float>());   // made of what was never written
   EXPECT_ERROR(state_lost, "lost", s.value());
@@ -145,7 +153,7 @@ TEST_P(Failures, CompiledFunctionsLoseTheirStatesToo) {
   EXPECT_EQ(step({row({5})})[0].to_vector<float>(), (Floats{9, 6, 7}));
   const Tensor five = row({5});
   eval(five);
-  faults->alloc = 0;
+  refuse_memory(0);
   EXPECT_ERROR(out_of_memory, "largest", step({five}));  // before anything ran
   faults->alloc = -1;
   EXPECT_EQ(s.value().to_vector<float>(), (Floats{5, 2, 3}));

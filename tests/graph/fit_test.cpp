@@ -89,11 +89,13 @@ const std::vector<Graph>& graphs() {
       {"gather", [](const Device& d) { return take(part({9, 33}, 5, d), Tensor::from<int32_t>({3, 8, 0, 9}, {4}, d), 0) + 1.0; }},
       {"a long gather", [](const Device& d) { return take(part({9, 33}, 5, d), remainder(arange(0, 2600, 1, DType::i32, d), 9), 0) * 2.0; }},
       {"a quantised table", [](const Device& d) { return embedding(quantised(d), Tensor::from<int32_t>({1299, 1}, {2}, d)); }},
-      {"quantised rows", [](const Device& d) { return cast(slice(quantised(d), 0, 9, 1290), DType::f32) * 2.0; }},
+      {"quantised rows", [](const Device& d) { return slice(cast(quantised(d), DType::f32), 0, 9, 1290) * 2.0; }},
       {"matmul", [](const Device& d) { return relu(matmul(part({33, 40}, 3, d), part({40, 17}, 5, d)) + part({17}, 7, d)) + part({33, 17}, 9, d); }},
       {"matmul of a row", [](const Device& d) { return matmul(part({1, 40}, 3, d, DType::f16), transpose(part({50, 40}, 1, d, DType::f16))); }},
       {"matmul of slices", [](const Device& d) { const Tensor x = counting({40, 100}, d); return matmul(slice(x, 1, 1, 41), slice(x, 1, 57, 90)); }},
-      {"linear of quantised rows", [](const Device& d) { return linear(part({3, 64}, 5, d), slice(quantised(d), 0, 11, 29)); }},
+      {"reversed quantised rows", [](const Device& d) { return flip(flip(cast(quantised(d), DType::f32), 0), 1) * 2.0; }},
+      {"matmul backwards", [](const Device& d) { return matmul(flip(part({9, 40}, 3, d), 1), flip(flip(part({40, 17}, 5, d), 0), 1)); }},
+      {"linear of quantised rows", [](const Device& d) { return linear(part({3, 64}, 5, d), quantised(d)); }},
       {"attention", [](const Device& d) {
          AttentionOptions o;
          o.mask = evaluated(slice(evaluated(above(counting({5, 10}, d), -2)), 1, 1, {}));

@@ -82,6 +82,7 @@ TEST_P(GraphLimits, QuantisedViewsInsideABlock) {
 
 // A few elements of a value that would not fit in any memory.
 TEST_P(GraphLimits, CoordinatesPast32Bits) {
+  if (std::string(GetParam()) == "host") return;  // there each op's value is in memory
   const int64_t first = (int64_t(1) << 32) + 1;
   const Tensor words = slice(random_bits({int64_t(1) << 40}, 7, 3, d), 0, first, first + 9);
   const Tensor strided = slice(random_bits({int64_t(1) << 20, int64_t(1) << 20}, 7, 3, d), 1, 5, 6);

@@ -186,12 +186,12 @@ const Device& cpu(int threads) {
   return threads == 1 ? one : threads == 2 ? two : seven;
 }
 
-// A cpu that refuses bindings off the alignment, more buffers than `bindings`, and more than 64 groups.
+// A cpu that refuses bindings off the alignment, more buffers than `bindings`, and more than 8000 groups.
 Device narrow_cpu(int bindings) {
   auto faults = std::make_shared<testing::Faults>();
   faults->view_alignment = 256;
   faults->max_bindings = bindings;
-  faults->max_groups = 4;
+  faults->max_groups = 20;
   return testing::faulty_device("cpu", faults);
 }
 const Device& aligned_cpu() {

@@ -22,7 +22,8 @@ namespace tenon::testing {
 // What goes wrong; a test keeps it and changes it while the device runs. Counts are down to 0: "the n-th from now";
 // negative: never.
 struct Faults {
-  std::atomic<int> alloc{-1};          // out of memory
+  std::atomic<int> alloc{-1};          // out of memory, from the n-th on
+  std::atomic<int> alloc_once{-1};     // the n-th only
   std::atomic<int> dispatch{-1};       // dispatch() throws
   std::atomic<int> launch{-1};         // accepted, fails when the queue comes to it
   std::atomic<int> delay_us{0};        // of each launch
@@ -59,7 +60,8 @@ class FaultyBackend : public Backend {
   const Limits& limits() const override { return limits_; }
 
   Handle alloc(int64_t bytes) override {
-    if (Faults::strikes(faults_->alloc)) throw Error(ErrorCode::out_of_memory, cat("faulty: ", bytes, " bytes asked"), {.device = name()});
+    if (faults_->alloc == 0 || Faults::strikes(faults_->alloc_once)) throw Error(ErrorCode::out_of_memory, cat("faulty: ", bytes, " bytes asked"), {.device = name()});
+    if (faults_->alloc > 0) --faults_->alloc;
     ++faults_->live_blocks;
     return inner_->alloc(bytes);
   }

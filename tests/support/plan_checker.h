@@ -46,7 +46,7 @@ class PlanChecker {
     for (int b : written) expect(!read.contains(b), "step ", i, " reads and writes buffer ", b);
     // Only what an update starts from may be written in place, and something must have been there.
     for (const PlanView& v : s.views) {
-      const bool filled = buffer(v.buffer).where == Where::leaf || lives_.contains(v.buffer);
+      const bool filled = buffer(v.buffer).where == Where::leaf || lives_.contains(v.buffer) || buffer(v.buffer).bytes == 0;
       if (v.access != Access::out) expect(filled, "step ", i, " reads buffer ", v.buffer, " before anything wrote it");
     }
     for (const PlanView& v : s.views) {
@@ -94,6 +94,7 @@ class PlanChecker {
     const int64_t start = b.where == Where::leaf ? b.start : b.where == Where::arena ? b.offset : 0;
     expect((start + v.offset) % l_.view_alignment == 0, "step ", i, ": a view of buffer ", v.buffer, " at ", v.offset);
     const int64_t bytes = block_bytes(o.dtype), elements = block_elements(o.dtype);
+    if (b.bytes == 0) return;
     if (!region) {
       expect(b.where == Where::leaf || (v.offset + base / elements * bytes >= 0 && v.offset + base / elements * bytes < b.bytes),
              "step ", i, ": an operand outside buffer ", v.buffer);
@@ -108,11 +109,12 @@ class PlanChecker {
     }
     if (o.gathered) span(region->gather_extent, region->gather_stride);
     if (o.dynamic) span(int64_t(region->dynamic_max) + 1, region->dynamic_stride);
+    expect(base + low >= 0, "step ", i, " reaches before its view of buffer ", v.buffer);
     if (b.where == Where::leaf) {  // its origin may lie behind its first byte
       expect((high - low) / elements * bytes < std::max<int64_t>(b.bytes, 1), "step ", i, ": a view longer than buffer ", v.buffer);
       return;
     }
-    const int64_t first = v.offset / bytes * elements + v.offset % bytes + base + low, last = first + high - low;
+    const int64_t first = v.offset / bytes * elements + base + low, last = first + high - low;
     expect(v.offset % bytes == 0 && first >= 0 && last / elements * bytes < b.bytes, "step ", i, ": a view outside buffer ", v.buffer);
   }
 
@@ -134,7 +136,7 @@ class PlanChecker {
       if (b.where == Where::leaf) leaves += b.bytes;
       expect(b.bytes <= l_.max_binding_bytes && b.bytes <= l_.max_buffer_bytes, "buffer ", i, " is too large");
       if (b.where != Where::arena || !lives_.contains(i)) continue;
-      expect(lives_.at(i).written, "buffer ", i, " is never written");
+      expect(lives_.at(i).written || b.bytes == 0, "buffer ", i, " is never written");
       expect(b.index >= 0 && b.index < int(ends.size()) && b.offset >= 0 && b.offset % 256 == 0, "buffer ", i, " lies nowhere");
       if (b.index < 0 || b.index >= int(ends.size())) continue;
       const int64_t size = (b.bytes + 255) / 256 * 256;

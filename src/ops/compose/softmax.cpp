@@ -30,7 +30,12 @@ Tensor sum_exp(const Tensor& x, int64_t axis) {
 
 }  // namespace
 
-Tensor ops::kept_logsumexp(const Tensor& x, int64_t axis) { return log(sum_exp(x, axis)) + stable_max(x, axis); }
+// An infinite maximum is the result itself: inf - inf would be NaN.
+Tensor ops::kept_logsumexp(const Tensor& x, int64_t axis) {
+  if (x.rank() == 0) return x;
+  const Tensor m = reduce(ReduceOp::max, x, {axis}, true);
+  return where(equal(abs(m), literal(m, std::numeric_limits<double>::infinity())), m, log(sum_exp(x, axis)) + m);
+}
 
 Tensor softmax(const Tensor& x, int64_t axis) {
   const int64_t a = axis_of("softmax", x, axis);
