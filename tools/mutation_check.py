@@ -72,11 +72,11 @@ MUTATIONS = [
              "const int64_t origin = params_.operands[number(c)].base;", "const int64_t origin = int32_t(int64_t(params_.operands[number(c)].base));",
              "*GraphLimits.Coordinates*"),
     Mutation("alignment_rest", "what a binding's alignment cuts off an offset is lost", "src/graph/fit.cpp",
-             "if (i < own) l.params.anchor_base[i] = uint32_t(inside);", "if (i < own) l.params.anchor_base[i] = 0;", "*Fit.*"),
+             "l.params.anchor_base[operand] = uint32_t(base);", "l.params.anchor_base[operand] = 0;", "*Fit.*"),
     Mutation("cut_grid", "the second half of a cut launch begins one element late", "src/graph/fit.cpp",
              "second.operands[i].base + first * second", "second.operands[i].base + (first + 1) * second", "*Fit.*"),
     Mutation("lost_state", "a State whose plan failed late still answers", "src/graph/state.cpp",
-             "if (s.lost || s.current->storage->lost())", "if (s.lost)", "*Failures.*"),
+             "return s.lost || s.current->storage->lost();", "return s.lost;", "*Failures.*"),
 ]
 
 

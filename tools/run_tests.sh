@@ -13,6 +13,7 @@
 #   wasm     compile everything up to llm for WebAssembly
 #   asan     the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   tsan     the C++ tests under ThreadSanitizer (with TENON_TEST_ALL=1, or by name)
+#   mutation breaking single lines makes tests fail (with TENON_TEST_ALL=1, or by name)
 #
 # TENON_TEST_ALL=1 adds the long checks. Every step runs even when an earlier one failed.
 set -uo pipefail
@@ -62,10 +63,12 @@ step_asan() { tools/fetch_model.sh && build asan && ctest --preset asan; }
 
 step_tsan() { build tsan && ctest --preset tsan; }
 
+step_mutation() { python3 tools/mutation_check.py --jobs "$jobs"; }
+
 steps=("$@")
 if [ $# = 0 ]; then
   steps=(layers tools clang wasm asan)
-  [ -z "$all" ] || steps+=(tsan)
+  [ -z "$all" ] || steps+=(tsan mutation)
   # Last, so that what failed to agree stands near the end.
   steps+=(release cli readme install qwen2 exact)
 fi

@@ -21,6 +21,8 @@ class State {
   // `label` names it in plans as text.
   explicit State(const Tensor& initial, std::string label = {});
   Tensor value() const;
+  // Whether value() would throw Error(state_lost), as far as it is known without waiting.
+  bool lost() const;
   // Shape and dtype must be those of the state. Inside compile() it becomes part of the compiled function.
   void set(const Tensor& next);
   // set(f(value())) with nothing else holding the value, so that an update in f works in place also outside compile()

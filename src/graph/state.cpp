@@ -42,8 +42,10 @@ struct Trace {
 
 thread_local Trace* tracing = nullptr;
 
+bool is_lost(const StateData& s) { return s.lost || s.current->storage->lost(); }
+
 void check_alive(const StateData& s) {
-  if (s.lost || s.current->storage->lost())
+  if (is_lost(s))
     throw Error(ErrorCode::state_lost, "this State's value was lost when a plan that updated it failed; set it again with reset()");
 }
 
@@ -75,6 +77,8 @@ Tensor State::value() const {
   const Trace::Touched& t = tracing->of(data_);
   return graph::to_tensor(t.next ? t.next : t.place);
 }
+
+bool State::lost() const { return is_lost(*data_); }
 
 void State::set(const Tensor& next) {
   check_same(*data_, next);

@@ -23,12 +23,19 @@ Session::Session(std::shared_ptr<const Decoder> decoder, const HyperParameters& 
 
 void Session::begin() {
   position_ = 0;
-  if (!running_) return;
+  if (!running_ && !lost()) return;
   const int64_t capacity = cache_.capacity;
   cache_ = {};
   steps_.clear();
   running_ = false;
   reserve(capacity);
+}
+
+bool Session::lost() const {
+  const auto any = [](const std::vector<State>& states) {
+    return std::any_of(states.begin(), states.end(), [](const State& s) { return s.lost(); });
+  };
+  return any(cache_.keys) || any(cache_.values);
 }
 
 // Old content is kept only where there is some. Growing makes new shapes, so the steps are compiled again.

@@ -49,6 +49,7 @@ class Session {
     Compiled compiled;
   };
   const Compiled& step(int64_t tokens, Output output);
+  bool lost() const;  // a run failed after it was submitted
 
   std::shared_ptr<const Decoder> decoder_;
   int64_t layers_, kv_heads_, head_size_, context_;

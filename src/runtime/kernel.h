@@ -140,7 +140,7 @@ struct KernelArgs {
   const uint32_t* scalars;      // the plan's scalar block
 };
 
-// Bytes that a device with C++ kernels adds to the start of the i-th buffer operand's view: the bases of an anchor's own
+// Bytes that a device whose kernels take addresses adds to the start of the i-th buffer operand's view: the bases of an anchor's own
 // operands, and of its result where there is no program to apply it. Programs apply the bases of their operands themselves.
 inline int64_t native_base(const KernelDesc& desc, const Params& params, size_t i) {
   const size_t own = size_t(desc.anchor_operands);

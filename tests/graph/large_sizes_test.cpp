@@ -2,6 +2,8 @@
 // parameters that kernels get are 64-bit; nothing here needs the memory that it speaks of.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "base/cat.h"
 #include "graph/evaluate.h"
 #include "graph/handles.h"
@@ -149,6 +151,17 @@ TEST_F(LargeSizes, ProductsThatDoNotFitIn64BitsAreErrors) {
   // Elements that can be counted, bytes that cannot.
   EXPECT_THROW(plan(broadcast_to(x, {int64_t(1) << 61, 2}) + 1.0), Error);
   EXPECT_THROW(concat({broadcast_to(x, {int64_t(1) << 62}), broadcast_to(x, {int64_t(1) << 62}), broadcast_to(x, {int64_t(1) << 62})}, 0), Error);
+}
+
+// The row's own figure, computed: about four thousand million elements of one byte.
+TEST_F(LargeSizes, SumOfMoreThan32BitsCount) {
+  const char* all = std::getenv("TENON_TEST_ALL");
+  if (!all || *all != '1') GTEST_SKIP() << "TENON_TEST_ALL=1 takes some seconds for it";
+  const Device cpu = Device::open("cpu");
+  const Tensor one_byte = Tensor::from_bytes(std::vector<std::byte>(1, std::byte(1)), DType::u8, {}, cpu);
+  const Tensor many = reshape(broadcast_to(one_byte, {65536, 65537}), {-1});
+  EXPECT_EQ(many.size(), 4295032832);
+  EXPECT_EQ(sum(cast(many, DType::i64)).to_vector<int64_t>(), (std::vector<int64_t>{4295032832}));
 }
 
 TEST_F(LargeSizes, GridsPastThreeDimensionsAreCut) {

@@ -122,7 +122,8 @@ class CudaBackend : public Backend {
       arguments[n] = &addresses[n];
       ++n;
     };
-    for (const BoundView& v : views) add(address(v.buffer) + uint64_t(v.offset));
+    for (size_t i = 0; i < views.size(); ++i)
+      add(address(views[i].buffer) + uint64_t(views[i].offset + native_base(kernel.desc, params, i)));
     add(address(scalars.buffer) + uint64_t(scalars.offset));
     arguments[n++] = const_cast<Params*>(&params);
     if (kernel.source.scratch) {
