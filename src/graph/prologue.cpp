@@ -51,6 +51,7 @@ std::optional<Prologue> prologue_of(const PlanStep& s, const Rows& x, DType dtyp
   if (reads == 0 || reads > size_t(prologue_max_operands) || d.operands.back().access != Access::out || d.operands.back().dtype != dtype) return {};
   Prologue p;
   for (size_t i = 0; i <= reads; ++i) {
+    if (region.operands[i].base != 0) return {};
     const int64_t along = region.operands[i].strides[inner], next = x.m > 1 ? int64_t(region.operands[i].strides[0]) : 0;
     if (i == reads) {
       if (along != 1 || (x.m > 1 && next != x.k) || s.views[i].offset != 0) return {};
@@ -102,6 +103,9 @@ bool within(const PlanStep& s, const Limits& limits) {
          int(s.desc.program.size() + s.desc.prologue.size()) <= limits.max_instructions;
 }
 
+// The product's first operand is its whole buffer.
+bool at_start(const PlanStep& product) { return product.views[0].offset == 0 && product.params.anchor_base[0] == 0; }
+
 class Joiner {
  public:
   Joiner(Plan& plan, std::span<const int> kept, Backend& backend, KernelChoice choice) : plan_(plan), backend_(backend), choice_(choice) {
@@ -136,7 +140,7 @@ class Joiner {
     if (product.kind != PlanStep::Kind::launch) return;
     const auto x = rows_of(product);
     const Limits& limits = backend_.limits();
-    if (!x || x->m > limits.prologue_rows || x->k > limits.prologue_elements || product.views[0].offset != 0) return;
+    if (!x || x->m > limits.prologue_rows || x->k > limits.prologue_elements || !at_start(product)) return;
     const Uses& u = uses_[product.views[0].buffer];
     if (u.others || u.reads != 1 || u.writes != 1) return;
     const PlanStep& rows = plan_.steps[u.writer];

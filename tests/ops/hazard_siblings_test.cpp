@@ -21,7 +21,7 @@ class HazardSiblings : public ::testing::TestWithParam<const char*> {
   Tensor f32(std::initializer_list<float> v, Shape s) { return Tensor::from<float>(v, std::move(s), d); }
   Tensor row(std::initializer_list<float> v) { return f32(v, {int64_t(v.size())}); }
   static std::string check(const Tensor& got, DType t, Shape shape, std::vector<double> want, double within = 0) {
-    return difference({t, std::move(shape), std::move(want)}, read(got), {.absolute = within, .nan_equal = true});
+    return difference({t, std::move(shape), {want.begin(), want.end()}}, read(got), {.absolute = within, .nan_equal = true});
   }
   static std::string check(const Tensor& got, Shape shape, std::vector<double> want, double within = 0) {
     return check(got, DType::f32, std::move(shape), std::move(want), within);

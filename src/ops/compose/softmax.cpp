@@ -30,12 +30,7 @@ Tensor sum_exp(const Tensor& x, int64_t axis) {
 
 }  // namespace
 
-// An infinite maximum is the result itself: inf - inf would be NaN.
-Tensor ops::kept_logsumexp(const Tensor& x, int64_t axis) {
-  if (x.rank() == 0) return x;
-  const Tensor m = reduce(ReduceOp::max, x, {axis}, true);
-  return where(equal(abs(m), literal(m, std::numeric_limits<double>::infinity())), m, log(sum_exp(x, axis)) + m);
-}
+Tensor ops::kept_logsumexp(const Tensor& x, int64_t axis) { return log(sum_exp(x, axis)) + stable_max(x, axis); }
 
 Tensor softmax(const Tensor& x, int64_t axis) {
   const int64_t a = axis_of("softmax", x, axis);
@@ -52,7 +47,12 @@ Tensor log_softmax(const Tensor& x, int64_t axis) {
 
 Tensor logsumexp(const Tensor& x, int64_t axis, bool keepdims) {
   const int64_t a = axis_of("logsumexp", x, axis);
-  const Tensor kept = in_real("logsumexp", x, [&](const Tensor& f) { return kept_logsumexp(f, a); });
+  const Tensor kept = in_real("logsumexp", x, [&](const Tensor& f) {
+    if (f.rank() == 0) return f;
+    // A maximum of +inf is the result: the sum, of exp(inf - inf), is NaN.
+    const Tensor m = reduce(ReduceOp::max, f, {a}, true);
+    return where(equal(m, literal(m, std::numeric_limits<double>::infinity())), m, kept_logsumexp(f, a));
+  });
   return keepdims || x.rank() == 0 ? kept : squeeze(kept, a);
 }
 
