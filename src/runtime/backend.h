@@ -39,6 +39,7 @@ struct Limits {
   int64_t prologue_elements = 0;
   bool fuses = true;                              // false: each node is a launch of its own (the reference)
   bool wide_lanes = false;                        // f64 and i64
+  bool replays = false;                           // keeps recordings
   bool one_way = false;                           // true: TENON_LOWER changes nothing here (the reference)
 };
 
@@ -65,6 +66,11 @@ enum class KernelChoice : uint8_t {
 struct PlannedLaunch {
   const BackendKernel* kernel = nullptr;
   Grid grid;
+};
+
+// Dispatches and copies that a device keeps as one object, to run again with the same memory.
+struct Recording {
+  virtual ~Recording() = default;
 };
 
 // Work that was submitted and failed: known only when the queue came to it.
@@ -100,6 +106,13 @@ class Backend {
   // must stay until the ticket has passed.
   virtual void dispatch(const BackendKernel& kernel, std::span<const BoundView> views, const Params& params,
                         BoundView scalars, const Grid& grid) = 0;
+
+  // Optional. After begin_recording() says yes, dispatches and copies do not run but are kept, until end_recording(): they
+  // run whenever replay() is called, at the memory that they were given, and replay() says no when that holds no
+  // more. end_recording() must be called whatever was thrown in between; it throws what the device finds wrong.
+  virtual bool begin_recording() { return false; }
+  virtual std::shared_ptr<Recording> end_recording() { return nullptr; }
+  virtual bool replay(const Recording&) { return false; }
 
   virtual Ticket submit() = 0;
   virtual void wait(Ticket ticket) = 0;

@@ -55,7 +55,8 @@ Pool::Block Pool::take(int64_t bytes, Counters& counters) {
 
 void Pool::give(Block block) {
   in_use_ -= block.bytes;
-  free_.emplace(block.bytes, block.handle);
+  // The last one given is the first one taken: a step that repeats finds its blocks where they were.
+  free_.emplace_hint(free_.lower_bound(block.bytes), block.bytes, block.handle);
 }
 
 void Pool::trim() {

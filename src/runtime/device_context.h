@@ -11,6 +11,7 @@
 #include "base/ref.h"
 #include "runtime/backend.h"
 #include "runtime/outcome.h"
+#include "runtime/replays.h"
 #include "tenon/device.h"
 
 namespace tenon {
@@ -96,6 +97,7 @@ class DeviceContext : public std::enable_shared_from_this<DeviceContext> {
   void release_passed();
   // The first failure that no call has thrown yet.
   std::optional<Error> take_failure() { return std::exchange(failure_, std::nullopt); }
+  Replays& replays() { return replays_; }
   // For the layer above: its plan cache.
   std::shared_ptr<void>& attachment() { return attachment_; }
 
@@ -112,6 +114,7 @@ class DeviceContext : public std::enable_shared_from_this<DeviceContext> {
   };
   std::vector<Kept> kept_;  // in the order of submission
   std::optional<Error> failure_;
+  Replays replays_;
   std::shared_ptr<void> attachment_;
 };
 

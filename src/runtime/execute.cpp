@@ -38,33 +38,83 @@ void unite_access(std::vector<BoundView>& views) {
   }
 }
 
-// Records the steps of a plan.
-struct Recorder {
-  DeviceContext& device;
-  const Plan& plan;
-  std::span<const LeafBinding> leaves;
-  const std::vector<Place>& places;
-  BoundView scalars;
-  const std::shared_ptr<Outcome>& outcome;
+// The steps of a plan at their places.
+class Steps {
+ public:
+  Steps(DeviceContext& device, const std::shared_ptr<const Plan>& plan, const std::vector<Place>& places, BoundView scalars)
+      : device_(device), backend_(device.backend()), plan_(plan), places_(places), scalars_(scalars) {}
 
-  void operator()(const PlanStep& step) const {
+  // As one object where the same plan met the same memory before, one by one otherwise.
+  void run() {
+    Replay* known = device_.limits().replays && plan_->steps.size() >= Replays::least_steps
+                        ? device_.replays().find(plan_, addresses())
+                        : nullptr;
+    if (!known || !replay(*known)) one_by_one();
+    for (const PlanStep& step : plan_->steps)
+      if (step.kind == PlanStep::Kind::launch) ++device_.census()[step.kernel];
+    device_.counters().launches += plan_->launches();
+  }
+
+ private:
+  std::vector<uint64_t> addresses() const {
+    std::vector<uint64_t> all{scalars_.buffer.id};
+    for (const Place& p : places_) {
+      all.push_back(p.handle.id);
+      all.push_back(uint64_t(p.offset));
+    }
+    return all;
+  }
+
+  // False: the device does not replay now.
+  bool replay(Replay& known) {
+    if (known.recording && backend_.replay(*known.recording)) return true;
+    if (!backend_.begin_recording()) return false;
+    try {
+      one_by_one();
+    } catch (...) {
+      stop_recording();
+      throw;
+    }
+    known.recording = backend_.end_recording();
+    return backend_.replay(*known.recording);
+  }
+  void stop_recording() {
+    try {
+      backend_.end_recording();
+    } catch (const Error&) {
+      // The error that ended the recording says more.
+    }
+  }
+
+  void one_by_one() {
+    for (const PlanStep& step : plan_->steps) record(step);
+  }
+  void record(const PlanStep& step) {
     std::vector<BoundView> views;
     for (const PlanView& v : step.views) {
-      const Place& p = places[size_t(v.buffer)];
+      const Place& p = places_[size_t(v.buffer)];
       views.push_back({p.handle, p.offset + v.offset, v.access, v.access});
+    }
+    if (step.kind == PlanStep::Kind::copy) return backend_.copy(views[0].buffer, views[0].offset, views[1].buffer, views[1].offset, step.bytes);
+    unite_access(views);
+    backend_.dispatch(*step.kernel, views, step.params, step.scalars ? scalars_ : BoundView{}, step.grid);
+  }
+
+  DeviceContext& device_;
+  Backend& backend_;
+  const std::shared_ptr<const Plan>& plan_;
+  const std::vector<Place>& places_;
+  const BoundView scalars_;
+};
+
+// What the plan writes in place is from now on as good as its run.
+void follow_written(const Plan& plan, std::span<const LeafBinding> leaves, const std::shared_ptr<Outcome>& outcome) {
+  for (const PlanStep& step : plan.steps)
+    for (const PlanView& v : step.views) {
       const PlanBuffer& b = plan.buffers[size_t(v.buffer)];
       if (v.access != Access::in && b.where == PlanBuffer::Where::leaf) leaves[size_t(b.index)].storage->set_outcome(outcome);
     }
-    if (step.kind == PlanStep::Kind::copy) {
-      device.backend().copy(views[0].buffer, views[0].offset, views[1].buffer, views[1].offset, step.bytes);
-      return;
-    }
-    unite_access(views);
-    device.backend().dispatch(*step.kernel, views, step.params, step.scalars ? scalars : BoundView{}, step.grid);
-    ++device.counters().launches;
-    ++device.census()[step.kernel];
-  }
-};
+}
 
 }  // namespace
 
@@ -107,9 +157,9 @@ Execution execute(const std::shared_ptr<DeviceContext>& device, const std::share
     backend.write(scalar_block, 0, std::as_bytes(scalars));
     device->counters().bytes_up += int64_t(scalars.size_bytes());
   }
-  const Recorder record{*device, *plan, leaves, places, {scalar_block, 0, Access::in, Access::in}, outcome};
+  follow_written(*plan, leaves, outcome);
   try {
-    for (const PlanStep& step : plan->steps) record(step);
+    Steps(*device, plan, places, {scalar_block, 0, Access::in, Access::in}).run();
   } catch (const Error& e) {
     outcome->fail(e);
     device->keep_until(backend.submit(), plan, outcome);  // the launches before it run

@@ -90,7 +90,8 @@ std::string DeviceHandle::running() const {
   if (launches_.empty()) return {};
   std::string out = "; launches not known to have ended, the last first";
   for (auto l = launches_.rbegin(); l != launches_.rend(); ++l)
-    out += cat(l == launches_.rbegin() ? ": " : "; ", launch_text(*l->kernel, l->groups, l->threads, l->shared_bytes));
+    out += cat(l == launches_.rbegin() ? ": " : "; ",
+               l->threads ? launch_text(*l->kernel, l->groups, l->threads, l->shared_bytes) : *l->kernel);
   return out + ". TENON_CUDA_SYNC=1 waits after every launch and names the one";
 }
 
@@ -99,6 +100,8 @@ void DeviceHandle::launched(uint64_t ticket, const std::string& kernel, int64_t 
   if (launches_.size() == launches_kept) launches_.pop_front();
   launches_.push_back({ticket, &kernel, groups, threads, shared_bytes});
 }
+
+void DeviceHandle::replayed(uint64_t ticket, const std::string& about) { launched(ticket, about, 0, 0, 0); }
 
 void DeviceHandle::passed(uint64_t ticket) {
   Lock lock(mutex_);

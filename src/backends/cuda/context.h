@@ -44,14 +44,15 @@ class DeviceHandle {
 
   // For messages: a launch that belongs to `ticket`; launches up to `ticket` are done.
   void launched(uint64_t ticket, const std::string& kernel, int64_t groups, int threads, int64_t shared_bytes);
+  void replayed(uint64_t ticket, const std::string& about);
   void passed(uint64_t ticket);
 
  private:
   struct Launch {
     uint64_t ticket;
-    const std::string* kernel;  // lives as long as the backend
+    const std::string* kernel;  // or what a replay is about; lives as long as the backend
     int64_t groups;
-    int threads;
+    int threads;  // 0: a replay
     int64_t shared_bytes;
   };
   std::string running() const;

@@ -4,8 +4,12 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <unordered_set>
+#include <utility>
 
 #include "backends/cuda/context.h"
+#include "backends/cuda/graph.h"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/queue.h"
 #include "backends/cuda/staging.h"
@@ -28,12 +32,13 @@ std::string capability_text(int capability) { return cat(capability / 10, ".", c
 class CudaBackend : public Backend {
  public:
   CudaBackend(const std::string& name, const Driver& driver, const Nvrtc& nvrtc, const Properties& p, Generator generator)
-      : properties_(p), device_(driver, ordinal(name), name), queue_(device_), up_(device_, queue_), down_(device_, queue_),
+      : properties_(p), handle_(std::make_shared<DeviceHandle>(driver, ordinal(name), name)), queue_(device_),
+        up_(device_, queue_), down_(device_, queue_),
         kernels_(device_, nvrtc, {p.capability, p.max_threads, p.shared_bytes}, generator) {
     description_ = cat(p.model, ", compute capability ", capability_text(p.capability), ", ", p.memory_bytes >> 20,
                        " MiB, CUDA ", version_text(driver.version()), ", NVRTC ", nvrtc.version());
     limits_.max_bindings = int(max_buffers);
-    limits_.wide_lanes = true;
+    limits_.wide_lanes = limits_.replays = true;
     limits_.max_buffer_bytes = limits_.memory_bytes = p.memory_bytes;
     limits_.max_groups = p.max_grid_x * p.max_grid_y;
     const char* sync = std::getenv("TENON_CUDA_SYNC");
@@ -133,6 +138,31 @@ class CudaBackend : public Backend {
     for (size_t phase = 0; phase < kernel.functions.size(); ++phase) launch(kernel, phase, extent.groups[phase], arguments.data());
   }
 
+  // While launches are waited for, one by one, nothing is recorded.
+  bool begin_recording() override {
+    if (wait_always_ || tracing()) return false;
+    device_.check(device_.driver().capture_begin(queue_.record(), capture_relaxed), "recording launches");
+    recorded_ = Recorded{};
+    return true;
+  }
+  std::shared_ptr<Recording> end_recording() override {
+    TENON_CHECK(recorded_);
+    const Recorded r = *std::exchange(recorded_, std::nullopt);
+    Graph graph = nullptr;
+    const Result ended = device_.driver().capture_end(queue_.record(), &graph);
+    device_.check(ended, "recording launches");
+    return std::make_shared<GraphRecording>(
+        handle_, graph, cat("a replay of ", r.launches, " launches, from ", r.first, " to ", r.last), scratch_);
+  }
+  bool replay(const Recording& recording) override {
+    const auto& graph = static_cast<const GraphRecording&>(recording);
+    if (wait_always_ || tracing() || graph.scratch() != scratch_) return false;
+    const Stream stream = queue_.record();
+    device_.replayed(queue_.next_ticket(), *replayed_.insert(graph.about()).first);
+    graph.launch(stream);
+    return true;
+  }
+
   Ticket submit() override { return queue_.submit(); }
   void wait(Ticket ticket) override { queue_.wait(ticket); }
   bool passed(Ticket ticket) const override { return queue_.passed(ticket); }
@@ -157,7 +187,8 @@ class CudaBackend : public Backend {
     if (traced) wait(submit());
     const int64_t start = traced ? trace_clock() : 0;
     const Stream stream = queue_.record();
-    device_.launched(queue_.next_ticket(), kernel.name, groups, p.threads, p.dynamic_shared_bytes);
+    if (recorded_) recorded_->add(p.entry);
+    else device_.launched(queue_.next_ticket(), kernel.name, groups, p.threads, p.dynamic_shared_bytes);
     const Result r = device_.driver().launch(kernel.functions[phase], unsigned(columns), unsigned(rows), 1, unsigned(p.threads),
                                              1, 1, unsigned(p.dynamic_shared_bytes), stream, arguments, nullptr);
     if (r != result::success) device_.check(r, "the launch of " + launch_text(kernel.name, groups, p.threads, p.dynamic_shared_bytes));
@@ -176,11 +207,24 @@ class CudaBackend : public Backend {
     scratch_bytes_ = bytes;
   }
 
+  // What was launched since begin_recording().
+  struct Recorded {
+    int64_t launches = 0;
+    std::string first, last;
+    void add(const std::string& entry) {
+      if (launches++ == 0) first = entry;
+      last = entry;
+    }
+  };
+
   const Properties properties_;
   std::string description_;
   Limits limits_;
   bool wait_always_ = false;
-  DeviceHandle device_;
+  const std::shared_ptr<DeviceHandle> handle_;
+  DeviceHandle& device_ = *handle_;
+  std::optional<Recorded> recorded_;
+  std::unordered_set<std::string> replayed_;  // what messages name
   mutable Queue queue_;
   Staging up_, down_;
   Kernels kernels_;

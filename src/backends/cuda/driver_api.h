@@ -12,6 +12,8 @@ using DeviceAddress = unsigned long long;
 using Context = struct ContextTag*;
 using Stream = struct StreamTag*;
 using Event = struct EventTag*;
+using Graph = struct GraphTag*;
+using GraphExec = struct GraphExecTag*;
 using Module = struct ModuleTag*;
 using Function = struct FunctionTag*;
 
@@ -33,6 +35,7 @@ inline constexpr int max_threads = 1, max_grid_x = 5, max_grid_y = 6, shared_byt
                      multiprocessors = 16, capability_major = 75, capability_minor = 76, shared_bytes_opt_in = 97;
 }
 inline constexpr int function_max_dynamic_shared = 8;  // of cuFuncSetAttribute
+inline constexpr int capture_relaxed = 2;              // of cuStreamBeginCapture: other threads may go on meanwhile
 inline constexpr unsigned stream_non_blocking = 1, event_disable_timing = 2;
 
 }  // namespace tenon::cuda

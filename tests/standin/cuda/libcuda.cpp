@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include <unistd.h>
 
@@ -33,7 +34,7 @@ constexpr int most_devices = 8;
 DeviceObject devices[most_devices];
 thread_local DeviceObject* current = nullptr;
 std::mutex mutex;  // of the counts below and of `retained`
-int streams = 0, events = 0, modules = 0;
+int streams = 0, events = 0, modules = 0, graphs = 0;
 
 int device_count() { return int(std::min<long long>(number_setting("TENON_STANDIN_DEVICES", 1), most_devices)); }
 int capability() { return int(number_setting("TENON_STANDIN_CAPABILITY", 75)); }
@@ -78,10 +79,13 @@ std::string name(DeviceAddress a) {
 }
 StreamObject& object(Stream s) { return *reinterpret_cast<StreamObject*>(s); }
 EventObject& object(Event e) { return *reinterpret_cast<EventObject*>(e); }
+GraphExecObject& object(Graph g) { return *reinterpret_cast<GraphExecObject*>(g); }
+GraphExecObject& object(GraphExec g) { return *reinterpret_cast<GraphExecObject*>(g); }
 ModuleObject& object(Module m) { return *reinterpret_cast<ModuleObject*>(m); }
 FunctionObject& object(Function f) { return *reinterpret_cast<FunctionObject*>(f); }
 
 void post(StreamObject& s, std::function<void()> work) {
+  if (s.captured) return s.captured->work.push_back(std::move(work));
   s.work.post([&s, work = std::move(work)] {
     if (s.device->failure == result::success) work();
   });
@@ -290,12 +294,53 @@ Result cuStreamCreate(Stream* stream, unsigned flags) {
   ENTER(cuStreamCreate);
   std::lock_guard lock(mutex);
   note("cuStreamCreate s", ++streams, " flags ", flags);
-  *stream = reinterpret_cast<Stream>(new StreamObject{current, WorkQueue(streams)});
+  *stream = reinterpret_cast<Stream>(new StreamObject{current, WorkQueue(streams), nullptr});
   return result::success;
 }
 Result cuStreamDestroy_v2(Stream stream) {
   note("cuStreamDestroy s", object(stream).work.number());
   delete &object(stream);
+  return result::success;
+}
+// One stream's work alone is captured: the graphs have no branches.
+Result cuStreamBeginCapture_v2(Stream stream, int mode) {
+  ENTER(cuStreamBeginCapture_v2);
+  note("cuStreamBeginCapture s", object(stream).work.number(), " mode ", mode);
+  if (object(stream).captured) return refuse("cuStreamBeginCapture of a stream that is captured already");
+  std::lock_guard lock(mutex);
+  object(stream).captured = std::make_shared<GraphObject>(GraphObject{++graphs, {}});
+  return result::success;
+}
+Result cuStreamEndCapture(Stream stream, Graph* graph) {
+  StreamObject& s = object(stream);
+  if (!s.captured) return refuse("cuStreamEndCapture of a stream that is not captured");
+  const auto captured = std::exchange(s.captured, nullptr);
+  ENTER(cuStreamEndCapture);
+  note("cuStreamEndCapture s", s.work.number(), " g", captured->number, " of ", captured->work.size());
+  *graph = reinterpret_cast<Graph>(new GraphExecObject{captured->number, captured});
+  return result::success;
+}
+Result cuGraphDestroy(Graph graph) {
+  note("cuGraphDestroy g", object(graph).number);
+  delete &object(graph);
+  return result::success;
+}
+Result cuGraphInstantiateWithFlags(GraphExec* executable, Graph graph, unsigned long long flags) {
+  ENTER(cuGraphInstantiateWithFlags);
+  note("cuGraphInstantiate g", object(graph).number, " flags ", flags);
+  *executable = reinterpret_cast<GraphExec>(new GraphExecObject(object(graph)));
+  return result::success;
+}
+Result cuGraphLaunch(GraphExec executable, Stream stream) {
+  ENTER(cuGraphLaunch);
+  note("cuGraphLaunch g", object(executable).number, " s", object(stream).work.number());
+  if (!stream || object(stream).captured) return refuse("cuGraphLaunch on the default stream or while one is captured");
+  for (const auto& work : object(executable).graph->work) post(object(stream), work);
+  return result::success;
+}
+Result cuGraphExecDestroy(GraphExec executable) {
+  note("cuGraphExecDestroy g", object(executable).number);
+  delete &object(executable);
   return result::success;
 }
 Result cuEventCreate(Event* event, unsigned flags) {
@@ -313,6 +358,7 @@ Result cuEventDestroy_v2(Event event) {
 Result cuEventRecord(Event event, Stream stream) {
   ENTER(cuEventRecord);
   note("cuEventRecord e", object(event).number, " s", object(stream).work.number());
+  if (object(stream).captured) return refuse("cuEventRecord while the stream is captured: nobody could wait for it");
   object(event).stream = &object(stream);
   object(event).position = object(stream).work.position();
   return result::success;

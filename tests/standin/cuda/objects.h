@@ -3,7 +3,9 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "backends/cuda/driver_api.h"
 #include "kernel_text.h"
@@ -20,9 +22,20 @@ struct DeviceObject {
   std::atomic<Result> failure{0};  // after a fault: what every call answers
 };
 
+// Work in order; one stream's, as it was captured.
+struct GraphObject {
+  int number;
+  std::vector<std::function<void()>> work;
+};
+struct GraphExecObject {
+  int number;
+  std::shared_ptr<const GraphObject> graph;
+};
+
 struct StreamObject {
   DeviceObject* device;
   WorkQueue work;
+  std::shared_ptr<GraphObject> captured;  // what is posted goes there, and does not run
 };
 
 struct EventObject {
