@@ -12,21 +12,23 @@ inline float exp_of(float x) { return exp_f32(x); }
 
 struct Work {
   int64_t b, g, row0, column0;  // batch, key head, first row, first column of the values
+  int64_t end_row;              // behind the group's last row
   int64_t rows;                 // of this batch and key head
   int64_t keys;                 // valid ones
   int64_t q_start;              // position of query 0
 };
 
-// Of the group with this number among those that share out rows and columns.
-inline Work work_of(const Buffers& B, const AttentionParams& a, int64_t group) {
-  const int64_t row_tiles = round_up_quotient(divide(a.h, a.g).quotient * int64_t(a.t), row_tile), column_tiles = round_up_quotient(a.d, column_tile);
+// Of the group with this number among those that share out rows and columns, so many to each.
+inline Work work_of(const Buffers& B, const AttentionParams& a, int64_t group, int64_t tile_rows, int64_t tile_columns) {
+  const int64_t row_tiles = round_up_quotient(divide(a.h, a.g).quotient * int64_t(a.t), tile_rows), column_tiles = round_up_quotient(a.d, tile_columns);
   Work w;
   const Quotient c = divide(group, column_tiles), r = divide(c.quotient, row_tiles), g = divide(r.quotient, a.g);
-  w.column0 = c.rest * column_tile;
-  w.row0 = r.rest * row_tile;
+  w.column0 = c.rest * tile_columns;
+  w.row0 = r.rest * tile_rows;
   w.g = g.rest;
   w.b = g.quotient;
   w.rows = divide(a.h, a.g).quotient * int64_t(a.t);
+  w.end_row = smaller(w.row0 + tile_rows, w.rows);
   w.keys = a.kv_len_slot == no_slot ? int64_t(a.s) : smaller(int64_t(B.scalars[a.kv_len_slot]), a.s);
   w.q_start = a.q_start_slot == no_slot ? w.keys - int64_t(a.t) : int64_t(B.scalars[a.q_start_slot]);
   return w;
@@ -171,8 +173,7 @@ struct KeyRange {
   int64_t first, last;
 };
 inline KeyRange keys_of(const AttentionParams& a, const Work& w) {
-  const int64_t last_row = smaller(w.row0 + row_tile, w.rows) - 1;
-  const Quotient top = divide(w.row0, a.t), bottom = divide(last_row, a.t);
+  const Quotient top = divide(w.row0, a.t), bottom = divide(w.end_row - 1, a.t);
   const bool one_head = top.quotient == bottom.quotient;
   const int64_t earliest = one_head ? top.rest : 0, latest = one_head ? bottom.rest : int64_t(a.t) - 1;  // queries
   KeyRange r = {0, w.keys};
@@ -187,7 +188,7 @@ inline KeyRange keys_of(const AttentionParams& a, const Work& w) {
 inline void whole_attention(const Buffers& B, const Params& p) {
   __shared__ RowState state;
   const AttentionParams& a = p.attention;
-  const Work w = work_of(B, a, group_index());
+  const Work w = work_of(B, a, group_index(), row_tile, column_tile);
   const KeyRange keys = keys_of(a, w);
   float out[row_tile];
   attend(B, a, w, keys.first, keys.last, state, out);
@@ -205,7 +206,7 @@ inline void part_attention(const Buffers& B, const Params& p, float* scratch) {
   __shared__ RowState state;
   const AttentionParams& a = p.attention;
   const Quotient place = divide(group_index(), round_up_quotient(a.s, part_keys));
-  const Work w = work_of(B, a, place.quotient);
+  const Work w = work_of(B, a, place.quotient, row_tile, column_tile);
   KeyRange keys = keys_of(a, w);
   const int64_t begin = place.rest * part_keys;
   keys.first = keys.first > begin ? keys.first : begin;
@@ -225,7 +226,7 @@ inline void merge_attention(const Buffers& B, const Params& p, const float* scra
   const int64_t parts = round_up_quotient(a.s, part_keys);
   const int64_t group = group_index() / row_tile;
   const int r = int(group_index() % row_tile), t = threadIdx.x;
-  const Work w = work_of(B, a, group);
+  const Work w = work_of(B, a, group, row_tile, column_tile);
   const int64_t column = w.column0 + t;
   if (w.row0 + r >= w.rows || column >= int64_t(a.d)) return;
   const KeyRange keys = keys_of(a, w);

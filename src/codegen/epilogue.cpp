@@ -29,4 +29,15 @@ void emit_load(Code& code, const KernelDesc& d, const char* name, int operand) {
   code.line("inline float load_", name, "(const Buffers& B, int64_t i) { return ", from, "; }");
 }
 
+void emit_chunked_load(Code& code, const KernelDesc& d, const char* name, int operand) {
+  const DType t = d.operands[size_t(operand)].dtype;
+  emit_load(code, d, name, operand);
+  code.line("inline void chunk_", name, "(const Buffers& B, int64_t i, int count, float (&out)[width]) {");
+  code.line(storage_type(t), " raw[width];");
+  code.line("load_chunk<width>(B.b", operand, " + i, count, raw);");
+  code.line("#pragma unroll");
+  code.line("for (int e = 0; e < width; ++e) out[e] = from_", to_string(t), "(raw[e]);");
+  code.line("}");
+}
+
 }  // namespace tenon::codegen

@@ -10,5 +10,8 @@ void emit_epilogue(Code& code, const KernelDesc& desc, const ProgramText& text);
 
 // `inline float load_<name>(const Buffers& B, int64_t element)`: an element of one of the anchor's own operands.
 void emit_load(Code& code, const KernelDesc& desc, const char* name, int operand);
+// That, and `inline void chunk_<name>(const Buffers& B, int64_t element, int count, float (&out)[width])`: `count`
+// neighbours, the rest of `out` 0. Of floats; `width` is in scope.
+void emit_chunked_load(Code& code, const KernelDesc& desc, const char* name, int operand);
 
 }  // namespace tenon::codegen

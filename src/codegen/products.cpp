@@ -17,18 +17,6 @@ constexpr int64_t few_rows = 8;
 
 bool is_narrow_float(DType t) { return is_float(t) && !is_wide(t); }
 
-// load_a() and chunk_a(), or those of b, as products.cuda.h wants them.
-void emit_chunked_load(Code& code, const KernelDesc& d, const char* name, int operand) {
-  const DType t = d.operands[size_t(operand)].dtype;
-  emit_load(code, d, name, operand);
-  code.line("inline void chunk_", name, "(const Buffers& B, int64_t i, int count, float (&out)[width]) {");
-  code.line(storage_type(t), " raw[width];");
-  code.line("load_chunk<width>(B.b", operand, " + i, count, raw);");
-  code.line("#pragma unroll");
-  code.line("for (int e = 0; e < width; ++e) out[e] = from_", to_string(t), "(raw[e]);");
-  code.line("}");
-}
-
 Code beginning(const KernelDesc& d, const ProgramText& text, int width) {
   Code code;
   code.raw(text.buffers_struct());

@@ -17,6 +17,7 @@ extern const char* const reduce;
 extern const char* const products;
 extern const char* const quant_products;
 extern const char* const attention;
+extern const char* const attention_decode;
 extern const char* const scan;
 extern const char* const sort;
 extern const char* const scatter;
