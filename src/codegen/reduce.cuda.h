@@ -96,6 +96,18 @@ template <class T> struct SumExpOf {
     sum = (rises ? sum * e + T(1) : sum + e) + (x - x);
     top = rises ? x : top;
   }
+  // The elements' exponentials do not wait for each other.
+  template <int W>
+  void add_chunk(const T (&x)[W], int n) {
+    T next = top;
+#pragma unroll
+    for (int e = 0; e < W; ++e) next = e < n ? Of<T>::max(next, x[e]) : next;
+    if (next == Of<T>::lowest()) return;
+    sum = sum * Of<T>::exponential(top - next);
+#pragma unroll
+    for (int e = 0; e < W; ++e) sum = e < n ? sum + Of<T>::exponential(x[e] - next) : sum;
+    top = next;
+  }
   void merge(const SumExpOf& later) {
     const T most = Of<T>::max(top, later.top);
     if (most == Of<T>::lowest()) sum = sum + later.sum;  // nothing but NaN counts there
@@ -117,6 +129,25 @@ template <class T> struct SumSqDevOf {
     mean = mean + before / count;
     const T square = before * (d - mean);
     sum = sum + (before - before == T(0) ? square : -Of<T>::lowest());
+  }
+  // One division for all of them; each by itself where something is too large for that, or no number.
+  template <int W>
+  void add_chunk(const T (&x)[W], int n) {
+    const T start = count == T(0) ? x[0] : first;
+    T total = T(0), square = T(0);
+#pragma unroll
+    for (int e = 0; e < W; ++e) total = e < n ? total + (x[e] - start) : total;
+    const T middle = n == W ? total * (T(1) / T(W)) : total / T(n);
+#pragma unroll
+    for (int e = 0; e < W; ++e) {
+      const T apart = x[e] - start - middle;
+      square = e < n ? square + apart * apart : square;
+    }
+    if (!(square < -Of<T>::lowest())) {
+      for (int e = 0; e < n; ++e) add(x[e], 0);
+      return;
+    }
+    merge({start, middle, square, T(n)});
   }
   void merge(const SumSqDevOf& later) {
     if (later.count == T(0)) return;

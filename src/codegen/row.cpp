@@ -160,19 +160,35 @@ class RowText {
       text_.coordinates(code, "q.quotient", d_.outer_rank, inner);
     }
     if (width_ > 1) code.line("const int count = int(smaller(", width_, ", int64_t(p.region.dims[", inner, "]) - c", inner, "));");
+    const std::vector<size_t> chunked = stores.empty() ? by_chunk(roots) : std::vector<size_t>();
+    for (size_t k : chunked) code.line(lane_type(d_.program[k].arg_lane), " r", k, "[", width_, "];");
     ChunkCode{d_, text_, d_.outer_rank, rank_, width_}.emit(code, needed(roots), stores, [&](Code& c) {
       if (stores.empty()) emit_accumulate(c, roots);
     });
+    for (size_t k : chunked) code.line("a", k, ".add_chunk(r", k, ", count);");
     code.line("}");
+  }
+
+  // Those that take a chunk's elements at once.
+  std::vector<size_t> by_chunk(const std::vector<size_t>& reduces) const {
+    std::vector<size_t> out;
+    for (size_t k : reduces) {
+      const ReduceOp op = d_.program[k].reduce;
+      if (width_ > 1 && (op == ReduceOp::sum_exp || op == ReduceOp::sum_sq_dev)) out.push_back(k);
+    }
+    return out;
   }
 
   void emit_accumulate(Code& code, const std::vector<size_t>& reduces) {
     std::string position = "0";
     for (int a = d_.outer_rank; a < rank_; ++a)
       position = a == d_.outer_rank ? cat("c", a) : cat("(", position, ") * int64_t(p.region.dims[", a, "]) + c", a);
+    const std::vector<size_t> chunked = by_chunk(reduces);
+    for (size_t k : chunked) code.line("r", k, "[e] = v", d_.program[k].args[0], ";");
     if (width_ > 1) code.line("if (e < count) {");
     else code.line("{");
     for (size_t k : reduces) {
+      if (std::find(chunked.begin(), chunked.end(), k) != chunked.end()) continue;
       const bool positioned = d_.program[k].reduce == ReduceOp::argmax;
       code.line("a", k, ".add(v", d_.program[k].args[0], ", ", positioned ? cat(position, width_ > 1 ? " + e" : "") : std::string("0"), ");");
     }
