@@ -325,7 +325,7 @@ struct Qkv {
   Tensor q, k, v;
 };
 Qkv qkv_projection(const Tensor& x, const Tensor& weight, int64_t heads, int64_t kv_heads, const Tensor& bias = {});
-// The same from weights of their own, [H D, C], [G D, C] and [G D, C], as linear() takes several.
+// The same from weights of their own, [H D, C], [G D, C] and [G D, C], as linear() takes several; or one of them all.
 Qkv qkv_projection(const Tensor& x, const std::vector<Tensor>& weights, int64_t heads, int64_t kv_heads, const Tensor& bias = {});
 struct AttentionOptions {
   bool causal = false;                   // a query at position p sees keys s <= p

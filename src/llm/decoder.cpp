@@ -49,8 +49,6 @@ RopeTable make_rope_table(int64_t context, int64_t head_size, double base, const
   const RopeTable table{Tensor::from<float>(cos, {context, half}, device), Tensor::from<float>(sin, {context, half}, device)};
   table.cos.node()->label = "rope.cos";
   table.sin.node()->label = "rope.sin";
-  table.cos.node()->label = "rope.cos";
-  table.sin.node()->label = "rope.sin";
   eval({table.cos});
   eval({table.sin});
   return table;

@@ -7,8 +7,12 @@ namespace tenon::llm {
 namespace {
 
 struct Layer {
-  Tensor attention_norm, q, k, v, output;  // [C], [H*D, C], [G*D, C], [G*D, C], [C, H*D]
-  Tensor mlp_norm, gate, up, down;         // [C], [F, C], [F, C], [C, F]
+  Tensor attention_norm;         // [C]
+  std::vector<Tensor> qkv;       // [H*D, C], [G*D, C], [G*D, C] side by side
+  Tensor output;                 // [C, H*D]
+  Tensor mlp_norm;               // [C]
+  std::vector<Tensor> gate_up;   // [F, C], [F, C] side by side
+  Tensor down;                   // [C, F]
 };
 
 class Llama final : public Decoder {
@@ -20,13 +24,10 @@ class Llama final : public Decoder {
       const std::string b = cat("blk.", i, ".");
       layers_.push_back({
           w.vector(b + "attn_norm.weight", C),
-          w.matrix(b + "attn_q.weight", Q, C),
-          w.matrix(b + "attn_k.weight", K, C),
-          w.matrix(b + "attn_v.weight", K, C),
+          w.matrices({{b + "attn_q.weight", Q}, {b + "attn_k.weight", K}, {b + "attn_v.weight", K}}, C),
           w.matrix(b + "attn_output.weight", C, Q),
           w.vector(b + "ffn_norm.weight", C),
-          w.matrix(b + "ffn_gate.weight", F, C),
-          w.matrix(b + "ffn_up.weight", F, C),
+          w.matrices({{b + "ffn_gate.weight", F}, {b + "ffn_up.weight", F}}, C),
           w.matrix(b + "ffn_down.weight", C, F),
       });
     }
@@ -49,11 +50,11 @@ class Llama final : public Decoder {
  private:
   Tensor attention_block(int64_t i, const Layer& l, const Tensor& x, const Pass& pass) const {
     const auto rotated = [&](const Tensor& t) { return rope(t, pass.cos, pass.sin, RopePairing::interleaved); };
-    const auto [q, k, v] = qkv_projection(expand_dims(x, 0), {l.q, l.k, l.v}, h_.heads, h_.kv_heads);  // [1, heads, T, D]
+    const auto [q, k, v] = qkv_projection(expand_dims(x, 0), l.qkv, h_.heads, h_.kv_heads);  // [1, heads, T, D]
     return linear(merge_heads(pass.attend(i, rotated(squeeze(q, 0)), rotated(squeeze(k, 0)), squeeze(v, 0))), l.output);
   }
 
-  Tensor mlp_block(const Layer& l, const Tensor& x) const { return linear(swiglu(linear(x, {l.gate, l.up})), l.down); }
+  Tensor mlp_block(const Layer& l, const Tensor& x) const { return linear(swiglu(linear(x, l.gate_up)), l.down); }
 
   HyperParameters h_;
   Tensor embedding_, norm_, output_;  // [V, C], [C], [V, C]

@@ -7,10 +7,12 @@ namespace tenon::llm {
 namespace {
 
 struct Layer {
-  Tensor attention_norm;            // [C]
-  Tensor q, k, v, bias;             // [H*D, C], [G*D, C], [G*D, C], [H*D + 2*G*D]
-  Tensor output;                    // [C, H*D]
-  Tensor mlp_norm, gate, up, down;  // [C], [F, C], [F, C], [C, F]
+  Tensor attention_norm;         // [C]
+  std::vector<Tensor> qkv;       // [H*D, C], [G*D, C], [G*D, C] side by side
+  Tensor bias, output;           // [H*D + 2*G*D], [C, H*D]
+  Tensor mlp_norm;               // [C]
+  std::vector<Tensor> gate_up;   // [F, C], [F, C] side by side
+  Tensor down;                   // [C, F]
 };
 
 class Qwen2 final : public Decoder {
@@ -22,14 +24,11 @@ class Qwen2 final : public Decoder {
       const std::string b = cat("blk.", i, ".");
       layers_.push_back({
           w.vector(b + "attn_norm.weight", C),
-          w.matrix(b + "attn_q.weight", Q, C),
-          w.matrix(b + "attn_k.weight", K, C),
-          w.matrix(b + "attn_v.weight", K, C),
+          w.matrices({{b + "attn_q.weight", Q}, {b + "attn_k.weight", K}, {b + "attn_v.weight", K}}, C),
           w.vectors({{b + "attn_q.bias", Q}, {b + "attn_k.bias", K}, {b + "attn_v.bias", K}}),
           w.matrix(b + "attn_output.weight", C, Q),
           w.vector(b + "ffn_norm.weight", C),
-          w.matrix(b + "ffn_gate.weight", F, C),
-          w.matrix(b + "ffn_up.weight", F, C),
+          w.matrices({{b + "ffn_gate.weight", F}, {b + "ffn_up.weight", F}}, C),
           w.matrix(b + "ffn_down.weight", C, F),
       });
     }
@@ -52,11 +51,11 @@ class Qwen2 final : public Decoder {
  private:
   Tensor attention_block(int64_t i, const Layer& l, const Tensor& x, const Pass& pass) const {
     const auto rotated = [&](const Tensor& t) { return rope(t, pass.cos, pass.sin, RopePairing::half); };
-    const auto [q, k, v] = qkv_projection(expand_dims(x, 0), {l.q, l.k, l.v}, h_.heads, h_.kv_heads, l.bias);  // [1, heads, T, D]
+    const auto [q, k, v] = qkv_projection(expand_dims(x, 0), l.qkv, h_.heads, h_.kv_heads, l.bias);  // [1, heads, T, D]
     return linear(merge_heads(pass.attend(i, rotated(squeeze(q, 0)), rotated(squeeze(k, 0)), squeeze(v, 0))), l.output);
   }
 
-  Tensor mlp_block(const Layer& l, const Tensor& x) const { return linear(swiglu(linear(x, {l.gate, l.up})), l.down); }
+  Tensor mlp_block(const Layer& l, const Tensor& x) const { return linear(swiglu(linear(x, l.gate_up)), l.down); }
 
   HyperParameters h_;
   Tensor embedding_, norm_, output_;  // [V, C], [C], [V, C]

@@ -56,8 +56,9 @@ Qkv qkv_projection(const Tensor& x, const Tensor& weight, int64_t heads, int64_t
 
 Qkv qkv_projection(const Tensor& x, const std::vector<Tensor>& weights, int64_t heads, int64_t kv_heads, const Tensor& bias) {
   parts_of(heads, kv_heads);
+  if (weights.size() == 1) return qkv_projection(x, weights[0], heads, kv_heads, bias);
   if (weights.size() != 3)
-    throw Error(ErrorCode::invalid_argument, cat("qkv_projection: ", weights.size(), " weights; it takes those of queries, keys and values"), {.op = "qkv_projection"});
+    throw Error(ErrorCode::invalid_argument, cat("qkv_projection: ", weights.size(), " weights; it takes those of queries, keys and values, or one of all three"), {.op = "qkv_projection"});
   const Tensor &q = weights[0], &k = weights[1], &v = weights[2];
   const auto fits = [&](const Tensor& w, int64_t of) {
     return w.rank() == 2 && w.dim(1) == x.dim(-1) && w.dim(0) % of == 0 && w.dim(0) / of == q.dim(0) / heads;
