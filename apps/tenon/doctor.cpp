@@ -54,6 +54,26 @@ std::string devices() {
   return out;
 }
 
+std::string in_mib(int64_t bytes) { return std::to_string((bytes + (1 << 19)) >> 20) + " MiB"; }
+
+std::string kernels() {
+  const KernelCompiler compiler = kernel_compiler();
+  std::string out = "kernels\n  compiler: " + (compiler.missing.empty() ? "found, " + compiler.name : "not found, " + compiler.missing) + "\n";
+  const auto shipped = list_shipped_kernels();
+  for (const ShippedKernels& s : shipped)
+    out += "  shipped: " + std::to_string(s.kernels) + " for " + s.architecture + ", " + in_mib(s.bytes) + " in " + s.folder + "\n";
+  if (shipped.empty()) {
+    std::string folders;
+    for (const std::string& folder : shipped_kernel_folders()) folders += (folders.empty() ? "; looked in " : ", ") + folder;
+    out += "  shipped: none" + folders + "\n";
+  }
+  if (kernel_cache_folder().empty()) return out + "  own: new ones are not kept\n";
+  int64_t count = 0, bytes = 0;
+  for (const CachedKernel& k : list_cached_kernels())
+    if (!k.shipped) ++count, bytes += k.bytes;
+  return out + "  own: " + std::to_string(count) + ", " + in_mib(bytes) + " in " + kernel_cache_folder() + "\n";
+}
+
 std::string default_device() {
   const char* wanted = std::getenv("TENON_DEVICE");
   const std::string why = wanted ? " (from TENON_DEVICE)" : " (the best that was found)";
@@ -67,7 +87,7 @@ std::string default_device() {
 int doctor() {
   write_output("tenon       " TENON_VERSION "\nprocessor   " + processor() + "\nthreads     " +
                std::to_string(std::max(1u, std::thread::hardware_concurrency())) + "\nmemory      " + memory() + "\n" + devices() +
-               default_device() + models("models"));
+               kernels() + default_device() + models("models"));
   return exit_ok;
 }
 

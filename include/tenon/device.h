@@ -51,6 +51,8 @@ class Device {
   void reset_census() const;
   int64_t memory_bytes() const;       // held now
   int64_t peak_memory_bytes() const;  // most ever held
+  // Whether it compiles kernels and keeps them on disk (tenon/kernel_cache.h).
+  bool keeps_kernels() const;
   // Waits until all submitted work is done. Throws the first failure of work whose value nobody read yet.
   void synchronize() const;
   bool operator==(const Device& o) const { return context_ == o.context_; }

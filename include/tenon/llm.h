@@ -95,6 +95,9 @@ class Model {
   // The plan of one decode step (tokens = 1) or of a prompt chunk (at most 256), on any device that plans; reads no
   // weights. Text or a JSON object, with a summary of the launches in each layer.
   static std::string plan(const std::string& path, const Device& device, int64_t tokens, bool json, const LoadOptions& options = {});
+  // Makes every plan that generating and scoring run, on a device that only plans (tenon/kernel_cache.h). Reads no weights.
+  // Throws as load() does.
+  static void plan_all(const std::string& path, const Device& device, const LoadOptions& options = {});
 
   // `on_piece` gets complete UTF-8 as it is generated; returning false stops (Finish::interrupted). It may be empty.
   // An empty prompt stands for the model's bos. Generation ends (Finish::length) when prompt and answer fill the context.

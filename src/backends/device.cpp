@@ -95,6 +95,7 @@ int64_t Device::peak_memory_bytes() const {
   RecursiveLock lock(context_->mutex());
   return context_->pool().peak();
 }
+bool Device::keeps_kernels() const { return context_->limits().keeps_kernels; }
 void Device::synchronize() const {
   const TraceSpan span("synchronize");
   Backend::Ticket ticket;

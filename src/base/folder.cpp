@@ -23,6 +23,7 @@ namespace tenon {
 #if defined(__wasi__)
 
 std::vector<FolderFile> list_folder(const std::string&) { return {}; }
+std::vector<std::string> list_subfolders(const std::string&) { return {}; }
 void write_file_atomically(const std::string& folder, const std::string& name, std::span<const std::byte>) {
   throw Error(ErrorCode::unsupported, cat("cannot write \"", folder, "/", name, "\": this build has no file system"));
 }
@@ -89,6 +90,15 @@ std::vector<FolderFile> list_folder(const std::string& folder) {
                    int64_t(info.st_mtim.tv_sec) * 1000000000 + info.st_mtim.tv_nsec});
   }
   std::sort(out.begin(), out.end(), [](const FolderFile& a, const FolderFile& b) { return a.name < b.name; });
+  return out;
+}
+
+std::vector<std::string> list_subfolders(const std::string& folder) {
+  std::vector<std::string> out;
+  std::error_code error, ignored;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    if (it->is_directory(ignored)) out.push_back(it->path().filename().string());
+  std::sort(out.begin(), out.end());
   return out;
 }
 

@@ -18,6 +18,9 @@ struct FolderFile {
 // The regular files of a folder, by name; none when it does not exist or cannot be read.
 std::vector<FolderFile> list_folder(const std::string& folder);
 
+// The names of a folder's folders, in order; none when it does not exist or cannot be read.
+std::vector<std::string> list_subfolders(const std::string& folder);
+
 // Writes a whole file or nothing: to a temporary name in the same folder, then renamed. Makes the folder when it is
 // missing. Safe beside other processes that do the same; the last one wins. Throws Error(io).
 void write_file_atomically(const std::string& folder, const std::string& name, std::span<const std::byte> bytes);

@@ -8,11 +8,15 @@ namespace tenon {
 SharedLibrary::SharedLibrary(const std::string& name) : name_(name), error_(name + ": this build opens no libraries") {}
 SharedLibrary::~SharedLibrary() = default;
 void* SharedLibrary::symbol(const char*) const { return nullptr; }
+std::string folder_of_this_code() { return {}; }
 }  // namespace tenon
 
 #else
 
 #include <dlfcn.h>
+
+#include <filesystem>
+#include <system_error>
 
 namespace tenon {
 SharedLibrary::SharedLibrary(const std::string& name) : name_(name) {
@@ -26,6 +30,16 @@ SharedLibrary::~SharedLibrary() {
   if (handle_) ::dlclose(handle_);
 }
 void* SharedLibrary::symbol(const char* name) const { return handle_ ? ::dlsym(handle_, name) : nullptr; }
+
+std::string folder_of_this_code() {
+  Dl_info info;
+  if (::dladdr(reinterpret_cast<void*>(&folder_of_this_code), &info) == 0 || !info.dli_fname) return {};
+  std::error_code error;
+  // A program's name may be one that was searched for in PATH.
+  std::filesystem::path file = std::filesystem::canonical(info.dli_fname, error);
+  if (error) file = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? std::string() : file.parent_path().string();
+}
 }  // namespace tenon
 
 #endif

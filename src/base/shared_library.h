@@ -24,4 +24,7 @@ class SharedLibrary {
   void* handle_ = nullptr;
 };
 
+// The folder of the program or library that this code is part of; empty where that is not known.
+std::string folder_of_this_code();
+
 }  // namespace tenon

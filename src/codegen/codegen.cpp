@@ -1,5 +1,8 @@
 #include "codegen/codegen.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "codegen/attention.h"
 #include "codegen/products.h"
 #include "codegen/region.h"
@@ -37,6 +40,24 @@ const Family* find(const KernelDesc& desc) {
 Source emit(const KernelDesc& desc, const Target&) {
   const Family* f = find(desc);
   return f ? f->emit(desc) : Source();
+}
+
+Target target_of(const std::string& architecture) {
+  const int capability = std::atoi(architecture.c_str() + architecture.find('_') + 1);
+  int64_t shared = 64 << 10;  // compute capability 7.5
+  if (capability == 80 || capability == 87) shared = 163 << 10;
+  else if (capability >= 81 && capability < 90) shared = 99 << 10;
+  else if (capability >= 90 && capability < 120) shared = 227 << 10;
+  else if (capability >= 120) shared = 99 << 10;
+  return {capability, 1024, shared};
+}
+
+bool ships(const KernelDesc& d) {
+  if (d.family == "quant_matmul") return d.anchor_operands == 2;
+  if (d.family != "attention") return true;
+  // Of the options only the causal mask, the first one.
+  const bool plain = std::all_of(d.attributes.begin() + 1, d.attributes.end(), [](int64_t a) { return a == 0; });
+  return plain && d.operands[1].dtype == d.operands[2].dtype;
 }
 
 Extent extent(const KernelDesc& desc, const Source& source, const Params& params) {

@@ -35,6 +35,13 @@ struct Source {
 };
 Source emit(const KernelDesc& desc, const Target& target);
 
+// What emit() needs to know of an architecture ("sm_90a", "compute_75") when there is no device to ask.
+Target target_of(const std::string& architecture);
+
+// Whether a kernel of the anchor ships for every op: structure that would multiply the number of kernels is left to
+// compositions. Only the anchor's own operands and attributes are looked at.
+bool ships(const KernelDesc& desc);
+
 // What one launch needs, from its sizes.
 struct Extent {
   std::vector<int64_t> groups;  // of each phase; 0: nothing to run

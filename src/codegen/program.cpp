@@ -169,7 +169,9 @@ void ProgramText::value(Code& code, size_t k, const std::string& offset, const s
     }
     case Instr::Kind::load: v = element.empty() ? loaded(i, offset) : element; break;
     case Instr::Kind::index:
-      v = i.lane == Lane::i64 ? cat("int64_t(", offset, ")")
+      if (i.lane == Lane::f64) v = cat("__builtin_bit_cast(double, int64_t(", offset, "))");
+      else if (i.lane == Lane::f32) v = cat("__builtin_bit_cast(float, uint32_t(uint64_t(", offset, ")))");
+      else v = i.lane == Lane::i64 ? cat("int64_t(", offset, ")")
                               : cat(lane_type(i.lane), "(uint32_t(uint64_t(", offset, ")", i.bits ? " >> 32" : "", "))");
       break;
     case Instr::Kind::gather: {

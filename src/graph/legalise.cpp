@@ -1,6 +1,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "graph/fixed.h"
 #include "graph/lower.h"
 #include "graph/mode.h"
 #include "graph/plan_builder.h"
@@ -24,14 +25,14 @@ bool fits(const Limits& limits, const Node& n) {
 }
 
 // Whether the anchor stays and gets a kernel of the device's.
-bool stays(Backend& backend, const Node& n) {
+bool stays(Backend& backend, const Node& n, KernelChoice choice) {
   const bool compose = lower_mode() == LowerMode::composed && !backend.limits().one_way;
   if (!fits(backend.limits(), n)) return false;
-  return !compose && backend.kernel(anchor_desc(n), kernel_choice());
+  return !compose && backend.kernel(anchor_desc(n), choice);
 }
 
 // One pass over the graph; true when something was replaced.
-bool replace_once(Backend& backend, std::vector<NodeRef>& roots) {
+bool replace_once(Backend& backend, std::vector<NodeRef>& roots, KernelChoice choice) {
   std::unordered_map<const Node*, NodeRef> replaced;
   for (Node* n : topological_order(roots)) {
     bool changed = false;
@@ -42,9 +43,14 @@ bool replace_once(Backend& backend, std::vector<NodeRef>& roots) {
       inputs.push_back(it == replaced.end() ? i : it->second);
     }
     NodeRef now = changed ? with_inputs(*n, std::move(inputs)) : NodeRef(n);
-    if (now->kind == Kind::anchor && !stays(backend, *now)) {
+    if (now->kind == Kind::anchor && !stays(backend, *now, choice)) {
       now = now->anchor->compose(*now);
       changed = true;
+    } else if (choice == KernelChoice::fixed) {
+      if (NodeRef other = canonical(*now)) {
+        now = std::move(other);
+        changed = true;
+      }
     }
     if (changed) replaced[n] = now;
   }
@@ -55,9 +61,9 @@ bool replace_once(Backend& backend, std::vector<NodeRef>& roots) {
 
 }  // namespace
 
-std::vector<NodeRef> legalise(Backend& backend, std::span<const NodeRef> roots) {
+std::vector<NodeRef> legalise(Backend& backend, std::span<const NodeRef> roots, KernelChoice choice) {
   std::vector<NodeRef> out(roots.begin(), roots.end());
-  while (replace_once(backend, out)) {
+  while (replace_once(backend, out, choice)) {
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "graph/fixed.h"
 
 namespace tenon::graph {
 namespace {
@@ -21,7 +22,6 @@ struct Accessed {
   const Node* dynamic_scalar = nullptr;
 };
 
-
 // Whether the op's result is a value of the dtype as it comes.
 bool exact(ScalarOp op, DType dtype) {
   switch (op) {
@@ -31,24 +31,21 @@ bool exact(ScalarOp op, DType dtype) {
   }
 }
 
-// What a gather gives outside: NaN, or 0.
-uint64_t outside_bits(Lane lane) {
-  if (lane == Lane::f64) return 0x7ff8000000000000u;
-  return lane == Lane::f32 ? 0x7fc00000u : 0u;
-}
-
 class Lowering {
  public:
-  Lowering(const Region& region, const Schedule& schedule, const std::function<uint32_t(const Node*)>& slot_of)
-      : r_(region), schedule_(schedule), slot_of_(slot_of) {}
+  Lowering(const Region& region, const Schedule& schedule, const std::function<uint32_t(const Node*)>& slot_of, bool fixed)
+      : r_(region), schedule_(schedule), slot_of_(slot_of), fixed_(fixed) {}
 
   std::vector<Launch> run() {
     order_axes();
-    collect();
+    if (fixed_ && !r_.anchor) collect_fixed();
+    else collect_uses();
+    collect_outputs();
     collapse();
     int64_t rows = 1;
     for (size_t j = 0; j < outer_; ++j) rows *= dims_[j];
     if (rows == 0 || (outer_ == dims_.size() && element_count(dims_) == 0)) return {};
+    if (fixed_) fill_ranks();
     emit_program();
     return peel();
   }
@@ -79,7 +76,7 @@ class Lowering {
     return x;
   }
 
-  void collect() {
+  void collect_uses() {
     for (int i = 0; i < int(r_.uses.size()); ++i) {
       const Use& u = r_.uses[size_t(i)];
       if (u.anchor_operand >= 0 || u.alias) continue;
@@ -88,6 +85,27 @@ class Lowering {
       else if (u.node->kind == Kind::iota) collect_index(i, iota_strides(*u.node));
       else if (u.node->kind == Kind::random_bits) collect_index(i, dense_strides(u.node->shape));
     }
+  }
+
+  // One operand for each argument, in order, however many are the same.
+  void collect_fixed() {
+    const int root = r_.value_of(r_.outputs[0].use);
+    const Use& u = r_.uses[size_t(root)];
+    const Node& n = *u.node;
+    if (u.state == Use::State::loaded) return collect_load(root);
+    if (n.kind == Kind::iota) collect_index(root, iota_strides(n));
+    if (n.kind == Kind::random_bits) collect_index(root, dense_strides(n.shape));
+    if (n.kind == Kind::constant) {
+      collect_index(root, Strides(n.shape.size(), 0));
+      accessed_.back().offset = n.ints[0];
+    }
+    for (int a : u.args) {
+      argument_operand_.push_back(int(accessed_.size()));
+      collect_load(r_.value_of(a));
+    }
+  }
+
+  void collect_outputs() {
     for (int i = 0; i < int(r_.outputs.size()); ++i) {
       const Output& o = r_.outputs[size_t(i)];
       Accessed x = accessed(o.map, o.strides);
@@ -160,7 +178,31 @@ class Lowering {
     if (j < outer_) --outer_;
   }
 
+  // The ranks of canonical launches, by axes of size 1 in front.
+  void fill_ranks() {
+    const auto fill = [&](size_t at, size_t missing, int64_t stride) {
+      dims_.insert(dims_.begin() + int64_t(at), missing, 1);
+      for (Accessed& x : accessed_) x.strides.insert(x.strides.begin() + int64_t(at), missing, stride);
+    };
+    const auto missing = [](size_t rank, size_t has) { return has < rank ? rank - has : 0; };
+    if (r_.anchor) {  // its results are dense
+      fill(0, missing(1, outer_), 1);
+      outer_ = 1;
+      TENON_CHECK(dims_.size() == 1 && accessed_.size() == 1 && accessed_[0].strides[0] == 1);
+    } else if (!has_inner()) {
+      fill(0, missing(fixed_map_rank, outer_), 0);
+      outer_ = dims_.size();
+    } else {
+      fill(outer_, missing(fixed_row_rank, dims_.size() - outer_), 0);
+      const size_t before = dims_.size();
+      fill(0, missing(fixed_row_rank, outer_), 0);
+      outer_ += dims_.size() - before;
+      TENON_CHECK(dims_.size() - outer_ == fixed_row_rank);
+    }
+  }
+
   bool varies_inside(const Accessed& x) const {
+    if (fixed_) return x.output < 0;
     for (size_t j = outer_; j < dims_.size(); ++j)
       if (x.strides[j] != 0) return true;
     return false;
@@ -206,11 +248,13 @@ class Lowering {
   int emit_node(int use, const Node& n) {
     const Use& u = r_.uses[size_t(use)];
     switch (n.kind) {
-      case Kind::constant: return emit_simple(Instr::Kind::constant, lane_of(n.dtype), uint64_t(n.ints[0]));
+      case Kind::constant:
+        if (fixed_) return emit_index(use, lane_of(n.dtype), 0);
+        return emit_simple(Instr::Kind::constant, lane_of(n.dtype), uint64_t(n.ints[0]));
       case Kind::scalar: return emit_simple(Instr::Kind::scalar, lane_of(n.dtype), scalar_number(&n));
       case Kind::iota: return emit_index(use, lane_of(n.dtype), 0);
       case Kind::map: return emit_map(u, n);
-      case Kind::cast: return convert(emit(u.args[0]), source_dtype(*n.inputs[0]), n.dtype);
+      case Kind::cast: return convert(argument(u, 0), source_dtype(*n.inputs[0]), n.dtype);
       case Kind::reduce: return emit_reduce(u, n);
       case Kind::gather: return emit_gather(u, n);
       case Kind::random_bits: return emit_random(use, u);
@@ -247,12 +291,21 @@ class Lowering {
     return push(i);
   }
 
+  int argument(const Use& u, size_t number) {
+    if (!fixed_) return emit(u.args[number]);
+    return emit_load(r_.value_of(u.args[number]), argument_operand_[number]);
+  }
+
   int emit_load(int use) {
+    if (is_empty(r_.uses[size_t(use)])) return emit_simple(Instr::Kind::constant, lane_of(r_.uses[size_t(use)].node->dtype), 0);
+    return emit_load(use, operand_of_use_.at(use));
+  }
+
+  int emit_load(int use, int operand) {
     const Use& u = r_.uses[size_t(use)];
-    if (is_empty(u)) return emit_simple(Instr::Kind::constant, lane_of(u.node->dtype), 0);
     Instr i;
     i.kind = Instr::Kind::load;
-    i.operand = uint16_t(operand_of_use_.at(use));
+    i.operand = uint16_t(operand);
     i.lane = i.arg_lane = lane_of(u.node->dtype);
     i.row = has_inner() && !varies_inside(accessed_[i.operand]);
     return push(i);
@@ -261,7 +314,7 @@ class Lowering {
   int emit_gather(const Use& u, const Node& n) {
     if (is_empty(r_.uses[size_t(u.args[0])]))
       return emit_simple(Instr::Kind::constant, lane_of(n.dtype), outside_bits(lane_of(n.dtype)));
-    const int index = emit(u.args[1]);
+    const int index = argument(u, 1);
     Instr i;
     i.kind = Instr::Kind::gather;
     i.operand = uint16_t(operand_of_use_.at(u.args[0]));
@@ -273,7 +326,7 @@ class Lowering {
 
   int emit_random(int use, const Use& u) {
     const int low = emit_index(use, Lane::u32, 0), high = emit_index(use, Lane::u32, 1);
-    const int a = emit(u.args[0]), b = emit(u.args[1]), c = emit(u.args[2]);
+    const int a = argument(u, 0), b = argument(u, 1), c = argument(u, 2);
     return emit_op(ScalarOp::philox, Lane::u32, {low, high, a, b, c});
   }
 
@@ -293,7 +346,7 @@ class Lowering {
 
   int emit_map(const Use& u, const Node& n) {
     std::vector<int> args;
-    for (int a : u.args) args.push_back(emit(a));
+    for (size_t k = 0; k < u.args.size(); ++k) args.push_back(argument(u, k));
     const int value = emit_op(n.op, lane_of(n.inputs.back()->dtype), args);
     return exact(n.op, n.dtype) ? value : rounded(value, n.dtype);
   }
@@ -304,7 +357,7 @@ class Lowering {
     i.reduce = n.reduce;
     i.arg_lane = lane_of(n.inputs[0]->dtype);
     i.lane = n.reduce == ReduceOp::argmax ? Lane::u32 : i.arg_lane;
-    i.args[0] = uint16_t(emit(u.args[0]));
+    i.args[0] = uint16_t(argument(u, 0));
     i.row = true;
     const int value = push(i);
     return n.reduce == ReduceOp::max || n.reduce == ReduceOp::argmax ? value : rounded(value, n.dtype);
@@ -403,7 +456,7 @@ class Lowering {
     for (size_t j = at.size(); j < dims_.size(); ++j) {
       const int64_t s = x.strides[j];
       p.strides[j - at.size()] = s;
-      o.stride_class[j - at.size()] = s == 0 ? 0 : s == 1 ? 1 : 2;
+      o.stride_class[j - at.size()] = fixed_ && !r_.anchor ? 2 : s == 0 ? 0 : s == 1 ? 1 : 2;
     }
     p.gather_stride = x.gather_stride;
     p.gather_extent = x.gather_extent;
@@ -450,11 +503,13 @@ class Lowering {
   const Region& r_;
   const Schedule& schedule_;
   const std::function<uint32_t(const Node*)>& slot_of_;
+  const bool fixed_;
   std::vector<size_t> axes_;
   std::vector<int64_t> dims_;
   size_t outer_ = 0;
   std::vector<Accessed> accessed_;
   std::unordered_map<int, int> operand_of_use_, emitted_;
+  std::vector<int> argument_operand_;  // canonical launches
   std::vector<Instr> program_;
   std::vector<const Node*> scalars_;
 };
@@ -462,8 +517,8 @@ class Lowering {
 }  // namespace
 
 std::vector<Launch> lower(const Region& region, const Schedule& schedule,
-                          const std::function<uint32_t(const Node*)>& slot_of) {
-  return Lowering(region, schedule, slot_of).run();
+                          const std::function<uint32_t(const Node*)>& slot_of, bool fixed) {
+  return Lowering(region, schedule, slot_of, fixed).run();
 }
 
 KernelDesc anchor_desc(const Node& node) {

@@ -22,9 +22,10 @@ struct Launch {
 };
 
 // `slot_of` gives the place of a run-time scalar in the plan's scalar block. Usually one launch; more when the axes
-// left after collapsing are too many for one; none when there is nothing to compute.
+// left after collapsing are too many for one; none when there is nothing to compute. `fixed`: the region is one of a
+// schedule of canonical launches, and its description is made canonical (graph/fixed.h).
 std::vector<Launch> lower(const Region& region, const Schedule& schedule,
-                          const std::function<uint32_t(const Node*)>& slot_of);
+                          const std::function<uint32_t(const Node*)>& slot_of, bool fixed = false);
 
 // What an anchor's kernel would be asked for, without its epilogue: to find out whether a device has one.
 KernelDesc anchor_desc(const Node& node);

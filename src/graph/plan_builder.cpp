@@ -41,17 +41,20 @@ int64_t aligned(int64_t bytes) { return (bytes + arena_alignment - 1) / arena_al
 class PlanBuilder {
  public:
   PlanBuilder(DeviceContext& device, std::span<const NodeRef> roots, const PlanInputs& inputs,
-              const std::unordered_set<const Node*>& donated)
-      : device_(device), inputs_(inputs), donated_(donated), roots_(legalise(device.backend(), roots)) {}
+              const std::unordered_set<const Node*>& donated, KernelChoice choice)
+      : device_(device), inputs_(inputs), donated_(donated), choice_(choice), fuse_(device.limits().fuses && fusion_enabled() && choice != KernelChoice::fixed),
+        roots_(legalise(device.backend(), roots, choice)) {}
 
+  // Null where the device has not all of the plan's kernels.
   std::shared_ptr<const Plan> build() {
     for (size_t i = 0; i < inputs_.leaves.size(); ++i) leaf_number_[inputs_.leaves[i]] = int(i);
     const Limits& limits = device_.limits();
-    schedule_ = schedule(roots_, {limits.fuses && fusion_enabled(), limits.max_bindings, limits.max_instructions});
+    schedule_ = schedule(roots_, {fuse_, limits.max_bindings, limits.max_instructions, is_fixed()});
     plan_->leaves = int(inputs_.leaves.size());
     plan_->scalars = inputs_.scalar_words;
     add_steps();
-    if (limits.fuses && fusion_enabled()) add_prologues();
+    if (fuse_) add_prologues();
+    if (limits.fixed_kernels && !is_fixed() && !device_.backend().serves(planned_launches())) return nullptr;
     describe_buffers();
     drop_moves();
     place_memory();
@@ -62,6 +65,8 @@ class PlanBuilder {
   }
 
  private:
+  bool is_fixed() const { return choice_ == KernelChoice::fixed; }
+
   void add_steps() {
     std::vector<bool> copied(schedule_.copies.size(), false);
     std::unordered_map<int, size_t> copy_to;
@@ -81,7 +86,7 @@ class PlanBuilder {
       for (const Use& u : region->uses)
         if (u.state == Use::State::loaded) copy_for(u.buffer);
       for (const Output& o : region->outputs) copy_for(o.buffer);
-      for (Launch& l : lower(*region, schedule_, slot_of)) add_launch(std::move(l));
+      for (Launch& l : lower(*region, schedule_, slot_of, is_fixed())) add_launch(std::move(l));
     }
     for (const BufferCopy& c : schedule_.copies) copy_for(c.to);
   }
@@ -89,7 +94,7 @@ class PlanBuilder {
   void add_prologues() {
     std::vector<int> kept;
     for (const Schedule::Root& r : schedule_.roots) kept.push_back(r.buffer);
-    join_prologues(*plan_, kept, device_.backend(), kernel_choice());
+    join_prologues(*plan_, kept, device_.backend(), choice_);
   }
 
   void add_copy(const BufferCopy& c) {
@@ -102,7 +107,7 @@ class PlanBuilder {
 
   void add_launch(Launch l) {
     PlanStep s;
-    s.kernel = device_.backend().kernel(l.desc, kernel_choice());
+    s.kernel = device_.backend().kernel(l.desc, choice_);
     if (!s.kernel)
       throw Error(ErrorCode::unsupported, cat("device ", device_.backend().name(), " has no kernel for ", kernel_name(l.desc)),
                   {.op = l.desc.family, .device = device_.backend().name()});
@@ -302,16 +307,19 @@ class PlanBuilder {
                   {.device = device_.backend().name()});
   }
 
-  void prepare_kernels() {
+  std::vector<PlannedLaunch> planned_launches() const {
     std::vector<PlannedLaunch> launches;
     for (const PlanStep& s : plan_->steps)
       if (s.kernel) launches.push_back({s.kernel, s.grid});
-    device_.backend().prepare(launches);
+    return launches;
   }
+  void prepare_kernels() { device_.backend().prepare(planned_launches()); }
 
   DeviceContext& device_;
   const PlanInputs& inputs_;
   const std::unordered_set<const Node*>& donated_;
+  const KernelChoice choice_;
+  const bool fuse_;
   std::vector<NodeRef> roots_;
   std::unordered_map<const Node*, int> leaf_number_;
   Schedule schedule_;
@@ -322,7 +330,8 @@ class PlanBuilder {
 
 std::shared_ptr<const Plan> build_plan(const std::shared_ptr<DeviceContext>& device, std::span<const NodeRef> roots,
                                        const PlanInputs& inputs, const std::unordered_set<const Node*>& donated) {
-  auto plan = PlanBuilder(*device, roots, inputs, donated).build();
+  auto plan = PlanBuilder(*device, roots, inputs, donated, kernel_choice()).build();
+  if (!plan) plan = PlanBuilder(*device, roots, inputs, donated, KernelChoice::fixed).build();
   if (const PlanObserver observe = plan_observer()) observe(*plan, device->limits());
   return plan;
 }

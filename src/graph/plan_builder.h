@@ -30,7 +30,8 @@ std::shared_ptr<const Plan> build_plan(const std::shared_ptr<DeviceContext>& dev
 std::vector<uint64_t> plan_key(std::span<const NodeRef> roots, const PlanInputs& inputs,
                                const std::unordered_set<const Node*>& donated);
 
-// The roots with every anchor that the device has no kernel for replaced by its composition.
-std::vector<NodeRef> legalise(Backend& backend, std::span<const NodeRef> roots);
+// The roots with every anchor that the device has no kernel for replaced by its composition; of a `fixed` choice every
+// node that is not canonical too (graph/fixed.h).
+std::vector<NodeRef> legalise(Backend& backend, std::span<const NodeRef> roots, KernelChoice choice);
 
 }  // namespace tenon::graph

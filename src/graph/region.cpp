@@ -9,6 +9,11 @@ bool Region::has_inner() const {
   return false;
 }
 
+int Region::value_of(int use) const {
+  while (uses[size_t(use)].alias) use = uses[size_t(use)].args[0];
+  return use;
+}
+
 int Region::long_axes() const {
   int n = 0;
   for (int64_t d : dims) n += d != 1;

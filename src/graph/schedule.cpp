@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "graph/fixed.h"
 #include "graph/needs.h"
 
 namespace tenon::graph {
@@ -67,7 +68,7 @@ class Scheduler {
     if (is_free(*n)) {
       for (Place p : s.places) {
         Use& u = p.region->uses[size_t(p.use)];
-        if (u.anchor_operand >= 0 || u.gathered) s.force = true;
+        if (u.anchor_operand >= 0 || u.gathered || (options_.fixed && must_load(p))) s.force = true;
         else u.state = Use::State::computed;
       }
       if (s.root || s.force) seed(n);
@@ -82,6 +83,14 @@ class Scheduler {
     load_places(n, s);
   }
 
+  // Of a canonical launch: whether a value that costs nothing is an argument, or is stored at a run-time position.
+  static bool must_load(Place p) {
+    const Region& r = *p.region;
+    const auto is_it = [&](int use) { return r.value_of(use) == p.use; };
+    if (r.outputs[0].map.dynamic && is_it(r.outputs[0].use)) return true;
+    return std::any_of(r.uses.begin(), r.uses.end(), [&](const Use& u) { return !u.alias && std::any_of(u.args.begin(), u.args.end(), is_it); });
+  }
+
   void place_leaf(Node* n, NodeState& s) {
     const bool dense = n->strides == dense_strides(n->shape);
     if (s.force && !dense) seed(n);  // a dense copy for those who could not read it through its strides
@@ -92,7 +101,7 @@ class Scheduler {
   }
 
   void place_view(Node* n, NodeState& s) {
-    const bool may_push = n->kind != Kind::dynamic_slice || scalars_fit(s);
+    const bool may_push = n->kind != Kind::dynamic_slice || (!options_.fixed && scalars_fit(s));
     for (Place p : s.places) {
       if (!(may_push && push_through(n, p))) {
         (n->kind == Kind::reshape ? states_[n->inputs[0].get()].force : s.force) = true;
@@ -181,7 +190,7 @@ class Scheduler {
       const Use& u = p.region->uses[size_t(p.use)];
       if (u.anchor_operand >= 0 || u.gathered) return false;
     }
-    if (!options_.fuse) return false;
+    if (!options_.fuse || options_.fixed) return false;
     if (s.places.size() > 1 && s.cost > cheap_limit) return false;  // it would be computed several times
     for (Place p : s.places)
       if (!fits(*p.region, *n, s) || cuts_reduction(*p.region, *n, p.region->uses[size_t(p.use)].map)) return false;
@@ -383,7 +392,7 @@ class Scheduler {
       map.offset.push_back(offset);
     }
     // More inner axes than a kernel has: they collapse when the input lies in memory.
-    if (axes.size() > size_t(region_max_rank)) states_[n->inputs[0].get()].force = true;
+    if (axes.size() > size_t(region_max_rank) || (options_.fixed && has_many_axes(*n))) states_[n->inputs[0].get()].force = true;
     const int arg = want(r, n->inputs[0].get(), map);
     r.uses[size_t(use)].state = Use::State::computed;
     r.uses[size_t(use)].args = {arg};

@@ -59,6 +59,7 @@ struct Region {
   int long_axes() const;   // of a size other than 1
   // An anchor's epilogue has no more axes than one launch takes; other regions can be several launches.
   bool may_split() const { return !anchor || long_axes() < region_max_rank; }
+  int value_of(int use) const;  // the use itself, or what it is an alias of
   // Same node at the same place: the same use. New uses are open.
   int find_or_add(Node* node, IndexMap map, bool* added);
   bool split_axis(size_t axis, int64_t inner_size);
@@ -86,6 +87,8 @@ struct ScheduleOptions {
   bool fuse = true;
   int max_bindings = 32;
   int max_instructions = 256;
+  // Canonical launches (see graph/fixed.h): no fusion, and each launch reads memory only.
+  bool fixed = false;
 };
 
 Schedule schedule(std::span<const NodeRef> roots, const ScheduleOptions& options);

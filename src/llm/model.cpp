@@ -172,6 +172,20 @@ Compiled plan_of(const Gguf& gguf, HyperParameters h, int64_t layers, int64_t co
 
 }  // namespace
 
+void Model::plan_all(const std::string& path, const Device& device, const LoadOptions& options) {
+  check_kv(options.kv_dtype);
+  const Gguf gguf = Gguf::open(open_file(path));
+  const DecoderBuilder build = find_architecture(gguf);
+  const HyperParameters h = read_hyper_parameters(gguf);
+  const int64_t context = choose_context(h, path, options.context);
+  WeightReader weights(gguf, device, WeightReader::Mode::shapes);
+  Session session(build(h, weights), h, device, context, options.kv_dtype);
+  for (int64_t tokens : {int64_t(1), int64_t(2), std::min(Session::prefill_chunk, context)}) {
+    session.reserve(tokens);
+    for (Output output : {Output::none, Output::greedy, Output::sampled, Output::logits}) session.compile_run(tokens, output);
+  }
+}
+
 std::string Model::plan(const std::string& path, const Device& device, int64_t tokens, bool json, const LoadOptions& options) {
   check_kv(options.kv_dtype);
   const Gguf gguf = Gguf::open(open_file(path));

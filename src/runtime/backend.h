@@ -41,6 +41,10 @@ struct Limits {
   bool wide_lanes = false;                        // f64 and i64
   bool replays = false;                           // keeps recordings
   bool one_way = false;                           // true: TENON_LOWER changes nothing here (the reference)
+  // Kernels cannot be made here, only found. A plan whose kernels are not all there (Backend::serves) is made again of
+  // canonical ones (KernelChoice::fixed), of which there are few enough to ship them all.
+  bool fixed_kernels = false;
+  bool keeps_kernels = false;                     // kernels are compiled, and kept on disk from run to run
 };
 
 struct BoundView {
@@ -60,6 +64,7 @@ struct BackendKernel {
 enum class KernelChoice : uint8_t {
   best,
   plain,  // one that shares no code with tuned kernels; where a device has one kind only, that
+  fixed,  // one of those that are shipped whatever is computed; null where there is none, and the composition serves
 };
 
 // A launch of a plan.
@@ -100,6 +105,8 @@ class Backend {
   // composition. Thread-safe.
   virtual const BackendKernel* kernel(const KernelDesc& desc, KernelChoice choice) = 0;
   virtual Grid grid(const BackendKernel& kernel, const Params& params) const = 0;
+  // Whether all of these kernels are there or can be made. Asked where Limits::fixed_kernels.
+  virtual bool serves(std::span<const PlannedLaunch>) { return true; }
   // Called for a new plan before it runs: what has to be compiled is compiled now, together. Throws what that throws.
   virtual void prepare(std::span<const PlannedLaunch>) {}
   // One view per buffer operand, in order; `scalars` has no buffer when the launch reads none. `params` and the scalars

@@ -58,7 +58,7 @@ struct Instr {
     load,         // element of `operand` at the iteration point
     gather,       // the same, plus args[0] (an integer) times the operand's gather stride; out of range: NaN or 0
     index,        // virtual operand: sum of coordinate times stride; its low 32 bits (bits = 0) or high (bits = 1). In an
-                  // i64 lane all of it
+                  // i64 lane all of it; in a float lane the value of those bits (only canonical launches, as a constant)
     constant,     // `bits`: those of the lane, a 4-byte lane's in the lower half
     scalar,       // run-time scalar number `bits` of this launch; a wide lane's is two words, the lower half first
     accumulator,  // epilogue only: the anchor's f32 result at the iteration point

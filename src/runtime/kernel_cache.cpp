@@ -8,6 +8,7 @@
 #include "base/cat.h"
 #include "base/fnv.h"
 #include "base/folder.h"
+#include "base/shared_library.h"
 #include "tenon/error.h"
 
 namespace tenon {
@@ -96,8 +97,19 @@ std::string user_folder_of_this_process() {
 }
 
 std::vector<std::string> shipped_folders_of_this_process() {
-  const char* said = std::getenv("TENON_SHIPPED_KERNELS");
-  return said ? split_at_colons(said) : std::vector<std::string>{};
+  if (const char* said = std::getenv("TENON_SHIPPED_KERNELS")) return split_at_colons(said);
+  const std::string here = folder_of_this_code();
+  if (here.empty()) return {};
+  return {here + "/tenon_kernels", here + "/../share/tenon/kernels"};
+}
+
+// The binary of an entry that is whole and has this header.
+std::optional<std::vector<std::byte>> binary_of(std::vector<std::byte> entry, const std::string& head) {
+  if (!intact(entry) || entry.size() < head.size() + checksum_bytes || std::memcmp(entry.data(), head.data(), head.size()) != 0)
+    return std::nullopt;
+  entry.erase(entry.begin(), entry.begin() + std::ptrdiff_t(head.size()));
+  entry.resize(entry.size() - checksum_bytes);
+  return entry;
 }
 
 }  // namespace
@@ -110,25 +122,30 @@ KernelCache& KernelCache::of_this_process() {
   return cache;
 }
 
+KernelCache KernelCache::for_shipping(const std::string& folder, const std::string& architecture) {
+  return KernelCache(cat(folder, "/", architecture), {}, INT64_MAX);
+}
+
 std::optional<std::vector<std::byte>> KernelCache::find(const KernelKey& key) {
+  if (auto shipped = find_shipped(key)) return shipped;
+  if (user_.empty()) return std::nullopt;
+  const std::string head = header(key), path = cat(user_, "/", file_name(key, head));
+  auto entry = read_entry(path);
+  if (!entry) return std::nullopt;
+  auto binary = binary_of(std::move(*entry), head);
+  binary ? mark_used(path) : void(remove_file(path));
+  return binary;
+}
+
+std::optional<std::vector<std::byte>> KernelCache::find_shipped(KernelKey key, std::string* damaged) const {
+  key.compiler = any_compiler;
   const std::string head = header(key), file = file_name(key, head);
-  std::vector<std::string> folders = shipped_;
-  if (!user_.empty()) folders.push_back(user_);
-  for (size_t i = 0; i < folders.size(); ++i) {
-    const std::string path = cat(folders[i], "/", file);
-    const bool users = i == shipped_.size();
+  for (const std::string& folder : shipped_) {
+    const std::string path = cat(folder, "/", key.architecture, "/", file);
     auto entry = read_entry(path);
     if (!entry) continue;
-    const bool ours = intact(*entry) && entry->size() >= head.size() + checksum_bytes &&
-                      std::memcmp(entry->data(), head.data(), head.size()) == 0;
-    if (!ours) {
-      if (users) remove_file(path);
-      continue;
-    }
-    if (users) mark_used(path);
-    entry->erase(entry->begin(), entry->begin() + std::ptrdiff_t(head.size()));
-    entry->resize(entry->size() - checksum_bytes);
-    return entry;
+    if (auto binary = binary_of(std::move(*entry), head)) return binary;
+    if (damaged) *damaged = path;
   }
   return std::nullopt;
 }
@@ -168,17 +185,29 @@ void KernelCache::keep_below_limit() {
 
 std::vector<CachedKernel> KernelCache::list() const {
   std::vector<CachedKernel> out;
-  std::vector<std::string> folders = shipped_;
-  if (!user_.empty()) folders.push_back(user_);
-  for (size_t i = 0; i < folders.size(); ++i)
-    for (const FolderFile& f : list_folder(folders[i])) {
+  const auto add = [&](const std::string& folder, bool shipped) {
+    for (const FolderFile& f : list_folder(folder)) {
       if (!is_entry(f)) continue;
-      const auto entry = read_entry(cat(folders[i], "/", f.name));
+      const auto entry = read_entry(cat(folder, "/", f.name));
       if (!entry || !intact(*entry)) continue;
       const std::string_view text(reinterpret_cast<const char*>(entry->data()), entry->size());
       const std::string_view head = text.substr(0, text.find("\n\n") + 1);
-      out.push_back({folders[i], f.name, field(head, "name"), field(head, "architecture"), field(head, "compiler"), f.bytes,
-                     i < shipped_.size()});
+      out.push_back({folder, f.name, field(head, "name"), field(head, "architecture"), field(head, "compiler"), f.bytes, shipped});
+    }
+  };
+  for (const ShippedKernels& s : shipped()) add(cat(s.folder, "/", s.architecture), true);
+  if (!user_.empty()) add(user_, false);
+  return out;
+}
+
+std::vector<ShippedKernels> KernelCache::shipped() const {
+  std::vector<ShippedKernels> out;
+  for (const std::string& folder : shipped_)
+    for (const std::string& architecture : list_subfolders(folder)) {
+      ShippedKernels s{folder, architecture, 0, 0};
+      for (const FolderFile& f : list_folder(cat(folder, "/", architecture)))
+        if (is_entry(f)) ++s.kernels, s.bytes += f.bytes;
+      if (s.kernels > 0) out.push_back(std::move(s));
     }
   return out;
 }
@@ -198,6 +227,8 @@ std::string KernelCache::why() const {
 
 std::string kernel_cache_folder() { return KernelCache::of_this_process().user_folder(); }
 std::vector<CachedKernel> list_cached_kernels() { return KernelCache::of_this_process().list(); }
+std::vector<std::string> shipped_kernel_folders() { return KernelCache::of_this_process().shipped_folders(); }
+std::vector<ShippedKernels> list_shipped_kernels() { return KernelCache::of_this_process().shipped(); }
 int64_t clear_cached_kernels() { return KernelCache::of_this_process().clear(); }
 
 }  // namespace tenon

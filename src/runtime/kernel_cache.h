@@ -1,5 +1,8 @@
 // Compiled kernels on disk. Looked for in the folders that ship with the library, then in the user's; only the user's
 // is written. Ahead of time and at run time are one path: `tenon cache build` fills a folder by this same class.
+//
+// A shipped folder has a folder for each architecture, whose entries are by any compiler: they were made once, for
+// machines that may have none.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -20,6 +23,8 @@ struct KernelKey {
   std::string compiler;      // "nvrtc 13.0 --fmad=false"
   std::string source;        // the whole text: a forgotten version number cannot serve stale code
 };
+// The compiler of shipped entries' keys.
+inline constexpr const char* any_compiler = "any";
 
 class KernelCache {
  public:
@@ -31,13 +36,20 @@ class KernelCache {
   // With the folders that include/tenon/kernel_cache.h names.
   static KernelCache& of_this_process();
 
+  // What writes the entries of one architecture of a folder that will be shipped.
+  static KernelCache for_shipping(const std::string& folder, const std::string& architecture);
+
   // The binary, or nothing. A damaged entry of the user's folder is removed, so that it is made again.
   std::optional<std::vector<std::byte>> find(const KernelKey& key);
+  // Only in the folders that ship, whatever the key's compiler. `damaged`: the path of an entry that is no good.
+  std::optional<std::vector<std::byte>> find_shipped(KernelKey key, std::string* damaged = nullptr) const;
   // Keeps a binary and removes the least recently used ones past the limit. A disk that is full or read only is no
   // error: the kernel is compiled again next time. False when it was not kept; why() says the reason.
   bool store(const KernelKey& key, std::span<const std::byte> binary);
 
   std::vector<CachedKernel> list() const;
+  // What ships, without looking into the entries.
+  std::vector<ShippedKernels> shipped() const;
   // Removes the user's entries; how many.
   int64_t clear();
 

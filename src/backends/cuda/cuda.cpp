@@ -20,7 +20,6 @@ namespace tenon {
 namespace cuda {
 namespace {
 
-constexpr size_t max_buffers = 32;
 const std::string family = "cuda:";
 
 DeviceAddress address(Handle h) { return h.id; }
@@ -31,14 +30,15 @@ std::string capability_text(int capability) { return cat(capability / 10, ".", c
 
 class CudaBackend : public Backend {
  public:
-  CudaBackend(const std::string& name, const Driver& driver, const Nvrtc& nvrtc, const Properties& p, Generator generator)
+  CudaBackend(const std::string& name, const Driver& driver, const Properties& p, Generator generator)
       : properties_(p), handle_(std::make_shared<DeviceHandle>(driver, ordinal(name), name)), queue_(device_),
-        up_(device_, queue_), down_(device_, queue_),
-        kernels_(device_, nvrtc, {p.capability, p.max_threads, p.shared_bytes}, generator) {
+        up_(device_, queue_), down_(device_, queue_), images_(nvrtc(), KernelCache::of_this_process(), p.capability),
+        kernels_(device_, images_, images_.target({p.capability, p.max_threads, p.shared_bytes}), generator) {
     description_ = cat(p.model, ", compute capability ", capability_text(p.capability), ", ", p.memory_bytes >> 20,
-                       " MiB, CUDA ", version_text(driver.version()), ", NVRTC ", nvrtc.version());
-    limits_.max_bindings = int(max_buffers);
-    limits_.wide_lanes = limits_.replays = true;
+                       " MiB, CUDA ", version_text(driver.version()), ", ", images_.description());
+    limits_ = device_limits();
+    limits_.replays = limits_.keeps_kernels = true;
+    limits_.fixed_kernels = !images_.compiles();
     limits_.max_buffer_bytes = limits_.memory_bytes = p.memory_bytes;
     limits_.max_groups = p.max_grid_x * p.max_grid_y;
     const char* sync = std::getenv("TENON_CUDA_SYNC");
@@ -101,14 +101,9 @@ class CudaBackend : public Backend {
                size_t(bytes), "within");
   }
 
-  const BackendKernel* kernel(const KernelDesc& desc, KernelChoice) override { return kernels_.find(desc); }
-  // Scratch is the whole launch's: launches run one after the other and share it.
-  Grid grid(const BackendKernel& k, const Params& params) const override {
-    const codegen::Extent e = kernels_.extent(static_cast<const Kernel&>(k), params);
-    Grid g{0, e.scratch_bytes};
-    for (int64_t groups : e.groups) g.groups = std::max(g.groups, groups);
-    return g;
-  }
+  const BackendKernel* kernel(const KernelDesc& desc, KernelChoice choice) override { return kernels_.find(desc, choice); }
+  Grid grid(const BackendKernel& k, const Params& params) const override { return kernels_.grid(static_cast<const Kernel&>(k), params); }
+  bool serves(std::span<const PlannedLaunch> launches) override { return kernels_.serves(launches); }
   void prepare(std::span<const PlannedLaunch> launches) override {
     kernels_.prepare(launches);
     for (const PlannedLaunch& l : launches) grow_scratch(l.grid.scratch_bytes);
@@ -116,11 +111,11 @@ class CudaBackend : public Backend {
   void dispatch(const BackendKernel& k, std::span<const BoundView> views, const Params& params, BoundView scalars,
                 const Grid&) override {
     const auto& kernel = static_cast<const Kernel&>(k);
-    TENON_CHECK(views.size() <= max_buffers && kernel.functions.size() == kernel.source.phases.size());
+    TENON_CHECK(int(views.size()) <= limits_.max_bindings && kernel.functions.size() == kernel.source.phases.size());
     const codegen::Extent extent = kernels_.extent(kernel, params);
     TENON_CHECK(extent.groups.size() == kernel.functions.size() && extent.scratch_bytes <= scratch_bytes_);
-    std::array<DeviceAddress, max_buffers + 2> addresses;
-    std::array<void*, max_buffers + 3> arguments;
+    std::array<DeviceAddress, max_bindings + 2> addresses;
+    std::array<void*, max_bindings + 3> arguments;
     size_t n = 0;
     auto add = [&](DeviceAddress a) {
       addresses[n] = a;
@@ -227,6 +222,7 @@ class CudaBackend : public Backend {
   std::unordered_set<std::string> replayed_;  // what messages name
   mutable Queue queue_;
   Staging up_, down_;
+  Images images_;
   Kernels kernels_;
   Handle scratch_;
   int64_t scratch_bytes_ = 0;
@@ -235,7 +231,7 @@ class CudaBackend : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> open(const std::string& name, const Generator& generator) {
-  return std::make_unique<CudaBackend>(name, driver(), nvrtc(), properties(driver(), ordinal(name)), generator);
+  return std::make_unique<CudaBackend>(name, driver(), properties(driver(), ordinal(name)), generator);
 }
 
 }  // namespace cuda
@@ -253,9 +249,7 @@ std::string cuda_unavailable(const std::string& name) {
     if (p.capability < cuda::lowest_capability)
       return cat(p.model, " has compute capability ", cuda::capability_text(p.capability), "; ",
                  cuda::capability_text(cuda::lowest_capability), " or later is needed");
-    if (!cuda::nvrtc().missing().empty()) return cuda::nvrtc().missing();
-    cuda::nvrtc().architecture(p.capability);
-    return {};
+    return cuda::Images(cuda::nvrtc(), KernelCache::of_this_process(), p.capability).missing();
   } catch (const Error& e) {
     return e.what();
   }

@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "base/thread_pool.h"
-#include "runtime/kernel_cache.h"
 
 namespace tenon::cuda {
 namespace {
@@ -15,39 +14,41 @@ constexpr int64_t plain_shared_bytes = 48 << 10;
 
 // One compilation of several that run side by side.
 struct Compilation {
-  const Nvrtc* nvrtc;
-  const Kernel* kernel;
-  const std::string* architecture;
-  std::vector<std::byte> image;
+  const Images* images;
+  Kernel* kernel;
   std::exception_ptr error;
 };
 
 void run_compilation(void* context, int64_t number, std::byte*) {
   Compilation& c = static_cast<Compilation*>(context)[number];
   try {
-    KernelCache& cache = KernelCache::of_this_process();
-    const KernelKey key{c.kernel->name, *c.architecture, c.nvrtc->compiler(), c.kernel->source.text};
-    if (auto kept = cache.find(key)) {
-      c.image = std::move(*kept);
-      return;
-    }
-    c.image = c.nvrtc->compile(c.kernel->source.text, c.kernel->name, *c.architecture);
-    cache.store(key, c.image);
+    c.kernel->image = c.images->make(c.kernel->name, c.kernel->source.text);
   } catch (...) {
     c.error = std::current_exception();
   }
 }
 
-}  // namespace
-
-Kernels::Kernels(DeviceHandle& device, const Nvrtc& nvrtc, codegen::Target target, Generator generator)
-    : device_(device), nvrtc_(nvrtc), target_(target), generator_(generator), architecture_(nvrtc.architecture(target.capability)) {}
-
-Kernels::~Kernels() {
-  for (Module m : modules_) device_.driver().module_unload(m);
+// The kernels of the launches that are not loaded, each once. They are ours; the caller only looks at them.
+std::vector<Kernel*> not_loaded(std::span<const PlannedLaunch> launches) {
+  std::vector<Kernel*> fresh;
+  for (const PlannedLaunch& l : launches) {
+    auto* k = const_cast<Kernel*>(static_cast<const Kernel*>(l.kernel));
+    if (k->functions.empty() && std::find(fresh.begin(), fresh.end(), k) == fresh.end()) fresh.push_back(k);
+  }
+  return fresh;
 }
 
-const Kernel* Kernels::find(const KernelDesc& desc) {
+}  // namespace
+
+Limits device_limits() {
+  Limits l;
+  l.max_bindings = max_bindings;
+  l.wide_lanes = true;
+  return l;
+}
+
+Kernel* KernelTexts::find(const KernelDesc& desc, KernelChoice choice) {
+  if (choice == KernelChoice::fixed && !codegen::ships(desc)) return nullptr;
   Lock lock(mutex_);
   const uint64_t h = hash(desc);
   auto [begin, end] = kernels_.equal_range(h);
@@ -62,36 +63,56 @@ const Kernel* Kernels::find(const KernelDesc& desc) {
   return it->second->source.phases.empty() ? nullptr : it->second.get();
 }
 
+Grid KernelTexts::grid(const Kernel& kernel, const Params& params) const {
+  const codegen::Extent e = extent(kernel, params);
+  Grid g{0, e.scratch_bytes};
+  for (int64_t groups : e.groups) g.groups = std::max(g.groups, groups);
+  return g;
+}
+
+Kernels::Kernels(DeviceHandle& device, const Images& images, codegen::Target target, Generator generator)
+    : device_(device), images_(images), texts_(target, generator) {}
+
+Kernels::~Kernels() {
+  for (Module m : modules_) device_.driver().module_unload(m);
+}
+
+bool Kernels::serves(std::span<const PlannedLaunch> launches) {
+  if (images_.compiles()) return true;
+  Lock lock(mutex_);
+  for (Kernel* k : not_loaded(launches)) {
+    if (!k->image.empty()) continue;
+    auto image = images_.find(k->name, k->source.text);
+    if (!image) return false;
+    k->image = std::move(*image);
+  }
+  return true;
+}
+
 void Kernels::prepare(std::span<const PlannedLaunch> launches) {
   Lock lock(mutex_);
-  std::vector<Kernel*> fresh;
-  for (const PlannedLaunch& l : launches) {
-    auto* k = const_cast<Kernel*>(static_cast<const Kernel*>(l.kernel));  // ours; the caller only looks at it
-    if (k->functions.empty() && std::find(fresh.begin(), fresh.end(), k) == fresh.end()) fresh.push_back(k);
-  }
+  const std::vector<Kernel*> fresh = not_loaded(launches);
   if (fresh.empty()) return;
-  const std::vector<std::vector<std::byte>> images = compile(fresh);
+  make_images(fresh);
   device_.activate();
-  for (size_t i = 0; i < fresh.size(); ++i) load(*fresh[i], images[i]);
+  for (Kernel* k : fresh) load(*k);
 }
 
-std::vector<std::vector<std::byte>> Kernels::compile(const std::vector<Kernel*>& kernels) const {
+void Kernels::make_images(const std::vector<Kernel*>& kernels) const {
   std::vector<Compilation> all;
-  for (const Kernel* k : kernels) all.push_back({&nvrtc_, k, &architecture_, {}, {}});
+  for (Kernel* k : kernels)
+    if (k->image.empty()) all.push_back({&images_, k, {}});
+  if (all.empty()) return;
   TeamQueue team(std::min(int(all.size()), available_threads()));
   team.wait(team.post({{run_compilation, all.data(), int64_t(all.size()), 0}}));
-  std::vector<std::vector<std::byte>> images;
-  for (Compilation& c : all) {
+  for (const Compilation& c : all)
     if (c.error) std::rethrow_exception(c.error);
-    images.push_back(std::move(c.image));
-  }
-  return images;
 }
 
-void Kernels::load(Kernel& kernel, const std::vector<std::byte>& image) {
+void Kernels::load(Kernel& kernel) {
   const Driver& driver = device_.driver();
   Module module = nullptr;
-  device_.check(driver.module_load(&module, image.data()), cat("loading kernel ", kernel.name, " for ", architecture_));
+  device_.check(driver.module_load(&module, kernel.image.data()), cat("loading kernel ", kernel.name, " (", images_.description(), ")"));
   modules_.push_back(module);
   std::vector<Function> functions;
   for (const codegen::Phase& p : kernel.source.phases) {
@@ -103,6 +124,7 @@ void Kernels::load(Kernel& kernel, const std::vector<std::byte>& image) {
     functions.push_back(f);
   }
   kernel.functions = std::move(functions);
+  kernel.image = {};
 }
 
 }  // namespace tenon::cuda

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backends/cuda/context.h"
-#include "backends/cuda/nvrtc.h"
+#include "backends/cuda/images.h"
 #include "codegen/codegen.h"
 #include "runtime/backend.h"
 
@@ -21,34 +21,56 @@ struct Generator {
 struct Kernel : BackendKernel {
   KernelDesc desc;
   codegen::Source source;
-  std::vector<Function> functions;  // one per phase; empty until compiled
+  std::vector<std::byte> image;     // found, not yet loaded
+  std::vector<Function> functions;  // one per phase; empty until loaded
+};
+
+inline constexpr int max_bindings = 32;
+// What every device of this backend can bind and compute; sizes of memory are its own.
+Limits device_limits();
+
+// Texts by description.
+class KernelTexts {
+ public:
+  KernelTexts(codegen::Target target, Generator generator) : target_(target), generator_(generator) {}
+
+  // Null when there is no text for the description, or none of that choice. Thread-safe; compiles nothing.
+  Kernel* find(const KernelDesc& desc, KernelChoice choice);
+  codegen::Extent extent(const Kernel& kernel, const Params& params) const {
+    return generator_.extent(kernel.desc, kernel.source, params);
+  }
+  // Scratch is the whole launch's: launches run one after the other and share it.
+  Grid grid(const Kernel& kernel, const Params& params) const;
+
+ private:
+  const codegen::Target target_;
+  const Generator generator_;
+  Mutex mutex_;
+  std::unordered_multimap<uint64_t, std::unique_ptr<Kernel>> kernels_;
 };
 
 class Kernels {
  public:
-  Kernels(DeviceHandle& device, const Nvrtc& nvrtc, codegen::Target target, Generator generator);
+  Kernels(DeviceHandle& device, const Images& images, codegen::Target target, Generator generator);
   ~Kernels();
   Kernels(const Kernels&) = delete;
 
-  // Null when there is no text for the description. Thread-safe; compiles nothing.
-  const Kernel* find(const KernelDesc& desc);
+  const Kernel* find(const KernelDesc& desc, KernelChoice choice) { return texts_.find(desc, choice); }
+  // Whether all are there already, or a compiler is.
+  bool serves(std::span<const PlannedLaunch> launches);
   // Compiles those that are not, side by side, and loads them.
   void prepare(std::span<const PlannedLaunch> launches);
-  codegen::Extent extent(const Kernel& kernel, const Params& params) const {
-    return generator_.extent(kernel.desc, kernel.source, params);
-  }
+  codegen::Extent extent(const Kernel& kernel, const Params& params) const { return texts_.extent(kernel, params); }
+  Grid grid(const Kernel& kernel, const Params& params) const { return texts_.grid(kernel, params); }
 
  private:
-  std::vector<std::vector<std::byte>> compile(const std::vector<Kernel*>& kernels) const;
-  void load(Kernel& kernel, const std::vector<std::byte>& image);
+  void make_images(const std::vector<Kernel*>& kernels) const;
+  void load(Kernel& kernel);
 
   DeviceHandle& device_;
-  const Nvrtc& nvrtc_;
-  const codegen::Target target_;
-  const Generator generator_;
-  std::string architecture_;
+  const Images& images_;
+  KernelTexts texts_;
   Mutex mutex_;
-  std::unordered_multimap<uint64_t, std::unique_ptr<Kernel>> kernels_;
   std::vector<Module> modules_;
 };
 

@@ -18,6 +18,7 @@ class Nvrtc {
   // For keys of compiled kernels: what decides what compile() makes of a text.
   std::string compiler() const;
   std::string version() const;  // "13.0"
+  const std::vector<int>& capabilities() const { return architectures_; }
 
   // The option for --gpu-architecture: sm_XX of the device, or compute_XX (PTX, which the driver compiles) of the
   // highest that this NVRTC knows below it. Throws Error(device) when it knows none: names both.
