@@ -49,11 +49,11 @@ struct KernelCompiler {
 };
 KernelCompiler kernel_compiler();
 
-// Makes kernels to ship for one architecture; needs the compiler, but no GPU. Its devices plan and run nothing: plans
+// Makes kernels to ship for one architecture; write() needs the compiler, nothing needs a GPU. Its devices plan and run nothing: plans
 // that are made on them say which kernels there will be.
 class KernelBuild {
  public:
-  // Throws Error(invalid_argument) for a word that names no architecture, Error(device) without a compiler for it.
+  // Throws Error(invalid_argument) for a word that names no architecture.
   explicit KernelBuild(const std::string& architecture);
   ~KernelBuild();
   KernelBuild(const KernelBuild&) = delete;
@@ -70,7 +70,8 @@ class KernelBuild {
     int64_t bytes = 0;               // of all of them
   };
   // Writes FOLDER/ARCHITECTURE/. Entries are written whole or not at all; several processes may write at once. `progress`
-  // is called after each kernel, one call at a time. Throws Error(internal) with the compiler's log, Error(io).
+  // is called after each kernel, one call at a time. Throws
+  // Error(device) without a compiler for the architecture, Error(internal) with its log, Error(io).
   Made write(const std::string& folder, const std::function<void(int64_t done, int64_t total)>& progress) const;
 
  private:

@@ -107,13 +107,13 @@ class EveryOp {
       for (DType to : floats) plan(graph::cast(leaf(from, {2, 32}), to));
   }
 
-  // Sums and products are computed in f32, i32, u32 or wider.
+  // Sums and products are computed in f32, i32, u32 or wider; but the sums of matmul's composition wrap in their dtype.
   void reductions() {
     for (DType t : plain) {
       if (!is_number(t)) continue;
       const bool wide_enough = block_bytes(t) >= 4;
-      for (ReduceOp op : {ReduceOp::sum, ReduceOp::prod})
-        if (wide_enough) plan(graph::reduce(op, leaf(t), {1}));
+      if (wide_enough || is_integer(t)) plan(graph::reduce(ReduceOp::sum, leaf(t), {1}));
+      if (wide_enough) plan(graph::reduce(ReduceOp::prod, leaf(t), {1}));
       for (ReduceOp op : {ReduceOp::max, ReduceOp::argmax}) plan(graph::reduce(op, leaf(t), {1}));
       for (ReduceOp op : {ReduceOp::sum_exp, ReduceOp::sum_sq_dev})
         if (wide_enough && is_float(t)) plan(graph::reduce(op, leaf(t), {1}));

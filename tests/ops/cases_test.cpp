@@ -13,6 +13,7 @@
 #include "runtime/device_context.h"
 #include "support/lowering.h"
 #include "support/tested_device.h"
+#include "tenon/kernel_cache.h"
 #include "tenon/tenon.h"
 
 namespace tenon::testing {
@@ -359,6 +360,31 @@ TEST_P(OpCases, PlanWithinLimits) {
           if (has_dtypes) EXPECT_NO_THROW(eval(c.make(in, d, t, shapes[0]))) << name << " " << to_string(t) << " " << layout_names[layout];
           else EXPECT_THROW(eval(c.make(in, d, t, shapes[0])), Error) << name << " " << to_string(t);
         }
+}
+
+// A device that cannot compile finds every kernel that it asks for among those that ship.
+TEST_P(OpCases, NeedsNoKernelThatDoesNotShip) {
+  static KernelBuild& build = *[] {
+    auto* b = new KernelBuild("sm_80");
+    plan_every_op(b->plain_device());
+    return b;
+  }();
+  const int64_t before = build.kernels();
+  const Device d = build.plain_device();
+  const Case& c = all_cases()[GetParam()];
+  uint64_t seed = 1;
+  for (modes::LowerMode mode : modes::lower_modes) {
+    const modes::InLowerMode in_mode(mode);
+    for (DType t : c.dtypes)
+      for (const Shapes& shapes : c.shapes)
+        for (int layout = 0; layout < (c.inputs.empty() ? 1 : layouts); ++layout, ++seed) {
+          Tensors in;
+          for (size_t i = 0; i < c.inputs.size(); ++i)
+            in.push_back(in_layout(make_values(c.inputs[i], t, shapes[i], Layout(layout), seed + i), Layout(layout), seed % 2 == 0, d));
+          EXPECT_NO_THROW(eval(c.make(in, d, t, shapes[0]))) << to_string(t) << " " << layout_names[layout];
+        }
+  }
+  for (int64_t i = before; i < build.kernels(); ++i) ADD_FAILURE() << "does not ship: " << build.names()[size_t(i)];
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, OpCases, ::testing::Range<size_t>(0, all_cases().size()), [](const auto& row) {

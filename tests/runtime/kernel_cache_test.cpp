@@ -93,7 +93,9 @@ TEST_F(KernelCacheTest, AnEntryUnderAnotherKeysNameIsAMiss) {
 }
 
 TEST_F(KernelCacheTest, ShippedEntriesAreFoundAndNeverWritten) {
-  ASSERT_TRUE(KernelCache(folder("shipped"), {}).store(key(), bytes("shipped")));
+  KernelKey any = key();
+  any.compiler = any_compiler;
+  ASSERT_TRUE(KernelCache::for_shipping(folder("shipped"), "sm_90a").store(any, bytes("shipped")));
   KernelCache cache(folder("user"), {folder("shipped")});
   EXPECT_EQ(cache.find(key()), bytes("shipped"));
   ASSERT_TRUE(cache.store(key("other"), bytes("mine")));
@@ -103,6 +105,51 @@ TEST_F(KernelCacheTest, ShippedEntriesAreFoundAndNeverWritten) {
   EXPECT_EQ(cache.list()[1].architecture, "sm_90a");
   EXPECT_EQ(cache.clear(), 1);
   EXPECT_EQ(cache.find(key()), bytes("shipped"));
+}
+
+TEST_F(KernelCacheTest, ShippedEntriesAreFoundForTheirArchitectureAndSourceOnly) {
+  KernelKey any = key();
+  any.compiler = any_compiler;
+  ASSERT_TRUE(KernelCache::for_shipping(folder("shipped"), "sm_90a").store(any, bytes("shipped")));
+  const KernelCache cache("", {folder("nothing"), folder("shipped")});
+  EXPECT_EQ(cache.find_shipped(key()), bytes("shipped"));
+  KernelKey other = key();
+  other.architecture = "sm_80";
+  EXPECT_FALSE(cache.find_shipped(other));
+  other = key();
+  other.source += " ";
+  EXPECT_FALSE(cache.find_shipped(other));
+  ASSERT_EQ(cache.shipped().size(), 1u);
+  EXPECT_EQ(cache.shipped()[0].architecture, "sm_90a");
+  EXPECT_EQ(cache.shipped()[0].kernels, 1);
+}
+
+TEST_F(KernelCacheTest, ADamagedShippedEntryIsNamedAndLeftAlone) {
+  KernelKey any = key();
+  any.compiler = any_compiler;
+  ASSERT_TRUE(KernelCache::for_shipping(folder("shipped"), "sm_90a").store(any, bytes(std::string(200, 's'))));
+  const fs::path file = only_file(folder("shipped") + "/sm_90a");
+  fs::resize_file(file, 100);
+  KernelCache cache(folder("user"), {folder("shipped")});
+  std::string damaged;
+  EXPECT_FALSE(cache.find_shipped(key(), &damaged));
+  EXPECT_EQ(fs::path(damaged), file);
+  EXPECT_TRUE(fs::exists(file));
+  ASSERT_TRUE(cache.store(key(), bytes("made again")));
+  EXPECT_EQ(cache.find(key()), bytes("made again"));
+}
+
+TEST_F(KernelCacheTest, TheLimitOfTheUsersEntriesLeavesShippedOnesAlone) {
+  for (int i = 0; i < 8; ++i) {
+    KernelKey any = key(cat("shipped", i));
+    any.compiler = any_compiler;
+    ASSERT_TRUE(KernelCache::for_shipping(folder("shipped"), "sm_90a").store(any, bytes(std::string(1024, 's'))));
+  }
+  KernelCache cache(folder("user"), {folder("shipped")}, 2048);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(cache.store(key(cat("mine", i)), bytes(std::string(1024, 'm'))));
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(cache.find(key(cat("shipped", i))));
+  EXPECT_EQ(cache.shipped()[0].kernels, 8);
+  EXPECT_LE(list_folder(folder("user")).size(), 2u);
 }
 
 TEST_F(KernelCacheTest, StaysBelowItsLimitAndDropsTheLeastRecentlyUsed) {

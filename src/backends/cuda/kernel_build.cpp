@@ -70,17 +70,21 @@ class PlanningBackend : public Backend {
 };
 
 // "sm_90a": a kind of code, and a compute capability.
-int checked_capability(const std::string& architecture) {
+int capability_of(const std::string& architecture) {
   const size_t digits = architecture.starts_with("sm_") ? 3 : architecture.starts_with("compute_") ? 8 : 0;
   size_t end = digits;
   while (end < architecture.size() && std::isdigit(static_cast<unsigned char>(architecture[end]))) ++end;
   const bool tail = end == architecture.size() || (architecture.substr(end) == "a" && digits == 3);
   if (digits == 0 || end < digits + 2 || end > digits + 3 || !tail)
     throw Error(ErrorCode::invalid_argument, cat("'", architecture, "' is no architecture; sm_80, sm_90a and compute_75 are some"));
-  const int capability = std::atoi(architecture.c_str() + digits);
+  return std::atoi(architecture.c_str() + digits);
+}
+
+void check_compiler(const std::string& architecture) {
+  const int capability = capability_of(architecture);
   if (!nvrtc().missing().empty()) throw Error(ErrorCode::device, cat("kernels cannot be made: ", nvrtc().missing()));
   const std::vector<int>& known = nvrtc().capabilities();
-  if (std::find(known.begin(), known.end(), capability) != known.end() && capability >= lowest_capability) return capability;
+  if (std::find(known.begin(), known.end(), capability) != known.end() && capability >= lowest_capability) return;
   std::string list;
   for (int k : known)
     if (k >= lowest_capability) list += cat(list.empty() ? "" : ", ", "sm_", k);
@@ -141,7 +145,7 @@ struct KernelBuild::Impl {
 };
 
 KernelBuild::KernelBuild(const std::string& architecture) {
-  cuda::checked_capability(architecture);
+  cuda::capability_of(architecture);
   impl_ = std::make_unique<Impl>(architecture);
 }
 KernelBuild::~KernelBuild() = default;
@@ -158,6 +162,7 @@ std::vector<std::string> KernelBuild::names() const {
 int64_t KernelBuild::kernels() const { return int64_t(names().size()); }
 
 KernelBuild::Made KernelBuild::write(const std::string& folder, const std::function<void(int64_t, int64_t)>& progress) const {
+  cuda::check_compiler(impl_->architecture);
   std::vector<std::pair<std::string, std::string>> texts;
   {
     Lock lock(impl_->wanted->mutex);
