@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "commands.h"
+#include "first_token.h"
 #include "measure.h"
 #include "model_options.h"
 #include "output.h"
@@ -20,7 +22,7 @@ struct ModelBench {
   std::string random;
   int64_t prompt = 512, decode = 128, depth = 0;
   int repeats = 5;
-  bool json = false;
+  bool json = false, only_first = false;
   std::string trace;
 };
 
@@ -58,6 +60,26 @@ llm::Model load(ModelBench& o) {
   return llm::Model::load(llm::random_weights(o.random), o.model.open_device(), options);
 }
 
+// The command that ends after this model's first token.
+std::vector<std::string> first_token_command(const ModelBench& o, const Device& device) {
+  std::vector<std::string> words{"bench", "--only-first-token", "--device", device.name(), "--kv", o.model.kv, "--ctx", std::to_string(o.model.context)};
+  for (const std::string& w : o.random.empty() ? std::vector{o.model.path} : std::vector<std::string>{"--random-weights", o.random}) words.push_back(w);
+  return words;
+}
+
+std::string to_text(const FirstToken& t) {
+  char text[160];
+  std::snprintf(text, sizeof text, "start to first token: %.2f s with nothing compiled, %.2f s with kernels on disk", t.cold, t.warm);
+  std::string out = text;
+  if (t.shipped < 0) return out + "; none ship\n";
+  std::snprintf(text, sizeof text, ", %.2f s with those that ship\n", t.shipped);
+  return out + text;
+}
+
+Json to_json(const FirstToken& t) {
+  return Json{{"cold_s", t.cold}, {"warm_s", t.warm}, {"shipped_s", t.shipped < 0 ? Json(nullptr) : Json(t.shipped)}};
+}
+
 int bench_model(ModelBench& o) {
   if (o.model.path.empty() == o.random.empty())
     throw Error(ErrorCode::invalid_argument, "bench needs either a MODEL file or --random-weights");
@@ -66,6 +88,9 @@ int bench_model(ModelBench& o) {
   llm::Model model = load(o);
   const llm::Generation first = generate(model, 1, 1);
   const double to_first_token = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (o.only_first) return exit_ok;
+  std::optional<FirstToken> first_token;
+  if (model.device().keeps_kernels()) first_token = measure_first_token(first_token_command(o, model.device()));
   const Sample prefill = measure_phase(model, o.prompt, 1, o.repeats, &llm::Generation::prefill);
   const Sample decode = measure_phase(model, std::max<int64_t>(o.depth, 1), o.decode + 1, o.repeats, &llm::Generation::decode);
   if (!o.trace.empty()) {
@@ -84,6 +109,7 @@ int bench_model(ModelBench& o) {
                               {"depth", o.depth},
                               {"load_s", model.load_phase().seconds},
                               {"first_token_s", to_first_token},
+                              {"start_to_first_token", first_token ? to_json(*first_token) : Json(nullptr)},
                               {"prefill_tok_s", to_json(prefill)},
                               {"decode_tok_s", to_json(decode)},
                               {"peak_bytes", model.device().peak_memory_bytes()}}));
@@ -92,7 +118,8 @@ int bench_model(ModelBench& o) {
   char head[160];
   std::snprintf(head, sizeof head, "load %.2f s, first token after %.2f s, peak %.1f MiB\n", model.load_phase().seconds, to_first_token,
                 double(model.device().peak_memory_bytes()) / (1 << 20));
-  write_output(name + " on " + model.device().name() + " (" + model.device().description() + ")\n" + head + "prefill " +
+  write_output(name + " on " + model.device().name() + " (" + model.device().description() + ")\n" + head +
+               (first_token ? to_text(*first_token) : std::string()) + "prefill " +
                std::to_string(o.prompt) + ": " + to_text(prefill) + " tok/s\ndecode " + std::to_string(o.decode) +
                (o.depth > 0 ? " after " + std::to_string(o.depth) : std::string()) + ": " + to_text(decode) + " tok/s\n");
   return exit_ok;
@@ -222,6 +249,7 @@ void add_bench(CLI::App& app, Action& chosen) {
   CLI::App& c = *app.add_subcommand("bench", "Measure a model (or a matrix product, or ops): median, least and most of several runs");
   add_model_options(c, o->model);
   c.get_option("MODEL")->required(false);
+  c.add_flag("--only-first-token", o->only_first)->group("");  // how a bench runs itself
   c.add_option("--random-weights", o->random, "Instead of a file: random weights in a true shape, as qwen2.5-0.5b:bf16, qwen2.5-7b:q4_0, smollm2-135m:q4_1")
       ->type_name("MODEL:TYPE");
   c.add_option("-p", o->prompt, "Tokens of the prompt")->check(CLI::Range(1, 1 << 20))->capture_default_str()->type_name("N");
