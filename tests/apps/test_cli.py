@@ -18,6 +18,7 @@ import unittest
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 BIN = os.environ.get("TENON_BIN", os.path.join(ROOT, "build", "release", "tenon"))
+STANDIN = os.path.join(os.path.dirname(BIN), "tests", "standin", "cuda", "libstandin_")  # + NAME.so
 MODEL = os.environ.get("TENON_MODEL", os.path.join(ROOT, "models", "SmolLM2-135M-Instruct.Q4_1.gguf"))
 SIZES = {"layers": 2, "channels": 64, "heads": 4, "kv_heads": 2, "ffn": 96, "context": 4096}
 
@@ -220,8 +221,12 @@ class Output(CliTest):
         self.assertTrue(any(d["available"] for d in json.loads(tenon("devices", "--json").text)))
         doctor = tenon("doctor")
         self.assertEqual(doctor.returncode, 0)
-        for part in ("processor", "threads", "memory", "cpu", "models"):
+        for part in ("processor", "threads", "memory", "cpu", "models", "compiler: ", "shipped: ", "own: "):
             self.assertIn(part, doctor.text)
+        none = {**os.environ, "TENON_NVRTC_LIBRARY": "libno_such_nvrtc.so.1", "TENON_SHIPPED_KERNELS": "/no/such/folder"}
+        doctor = tenon("doctor", env=none).text
+        self.assertIn("not found, NVRTC was not found (libno_such_nvrtc.so.1", doctor)
+        self.assertIn("shipped: none; looked in /no/such/folder", doctor)
         version = tenon("--version")
         self.assertEqual((version.returncode, version.text[:6]), (0, "tenon "))
         for arguments in ([], ["run"], ["score"], ["tokenize"], ["plan"], ["devices"], ["doctor"]):
@@ -238,6 +243,36 @@ class Output(CliTest):
         self.assertIn("0 kernels", tenon("cache", "list", env=environment).text)
         self.assertEqual(tenon("cache", "clear", env=environment).text, "removed 0 kernels\n")
         self.assertIn("not kept", tenon("cache", "list", env={**os.environ, "TENON_KERNEL_CACHE": "off"}).text)
+
+    def test_cache_build(self):
+        output = self.path("shipped")
+        self.assert_error(tenon("cache", "build", "--arch", "sm_80", "--output", output,
+                                env={**os.environ, "TENON_NVRTC_LIBRARY": "libno_such_nvrtc.so.1"}), "NVRTC was not found")
+        if not os.path.exists(STANDIN + "nvrtc.so"):
+            self.skipTest("no stand-in for NVRTC was built")
+        environment = {**os.environ, "TENON_NVRTC_LIBRARY": STANDIN + "nvrtc.so", "TENON_CUDA_LIBRARY": STANDIN + "cuda.so",
+                       "TENON_KERNEL_CACHE": "off", "TENON_SHIPPED_KERNELS": output}
+        build = lambda *more: tenon("cache", "build", "--arch", "sm_75", *more, env=environment)
+        self.assert_error(build("--arch", "gfx90"), "'gfx90' is no architecture")
+        plain = build("--output", output)
+        self.assertEqual(plain.returncode, 0, plain.errors)
+        self.assertIn(" compiled, 0 were there", plain.text)
+        self.assertIn(output + "/compute_75: ", plain.text)
+        self.assertIn(" 0 compiled, ", build("--output", output).text)
+        without = {**environment, "TENON_NVRTC_LIBRARY": "libno_such_nvrtc.so.1"}
+        self.assertIn("no NVRTC, kernels shipped for sm_75", tenon("devices", env=without).text)
+        self.assertIn(" for sm_75, ", tenon("doctor", env=without).text)
+        # A model runs with the kernels of every op, and with its own.
+        run = lambda: json.loads(tenon("run", self.tiny, "-p", "a", "-n", "3", "--temp", "0", "--json", "--device", "cuda", env=without).text)
+        one_by_one = run()
+        self.assertNotIn(" 0 compiled, ", build("--output", output, "--model", self.tiny).text)
+        fused = run()
+        cpu = json.loads(tenon("run", self.tiny, "-p", "a", "-n", "3", "--temp", "0", "--json", "--device", "cpu").text)
+        self.assertEqual((one_by_one["ids"], fused["ids"]), (cpu["ids"], cpu["ids"]))
+        launches = lambda result: result["counters"]["decode"]["launches"]
+        self.assertLess(2 * launches(fused), launches(one_by_one))
+        bench = json.loads(tenon("bench", self.tiny, "-p", "4", "-n", "2", "-r", "1", "--json", "--device", "cuda", env=environment).text)
+        self.assertEqual(sorted(bench["start_to_first_token"]), ["cold_s", "shipped_s", "warm_s"])
 
     def test_trace_and_census(self):
         path = self.path("trace.json")
@@ -265,6 +300,7 @@ class Output(CliTest):
         done = tenon("bench", self.tiny, "-p", "8", "-n", "4", "-r", "2", "--json", "--device", "cpu")
         self.assertEqual(done.returncode, 0, done.errors)
         result = json.loads(done.text)
+        self.assertIsNone(result["start_to_first_token"])  # nothing is compiled there
         for phase in ("prefill_tok_s", "decode_tok_s"):
             self.assertGreater(result[phase]["min"], 0)
             self.assertLessEqual(result[phase]["min"], result[phase]["median"])
