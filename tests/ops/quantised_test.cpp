@@ -3,6 +3,7 @@
 
 #include "base/cat.h"
 #include "ops/reference.h"
+#include "support/tested_device.h"
 #include "tenon/tenon.h"
 
 namespace tenon::testing {
@@ -44,11 +45,11 @@ Quantised random_blocks(DType t, int64_t rows, int64_t columns, uint32_t seed, f
 }
 Tensor on(const Quantised& q, const Device& d) { return Tensor::from_bytes(q.bytes, q.dtype, q.values.shape, d); }
 
-class QuantisedOps : public ::testing::TestWithParam<const char*> {
+class QuantisedOps : public ::testing::TestWithParam<std::string> {
  protected:
   Device d = Device::open(GetParam());
 };
-INSTANTIATE_TEST_SUITE_P(Devices, QuantisedOps, ::testing::Values("host", "cpu"), [](const auto& p) { return std::string(p.param); });
+INSTANTIATE_TEST_SUITE_P(Devices, QuantisedOps, ::testing::Values("host", tested_device_name()), [](const auto& p) { return p.param; });
 
 TEST_P(QuantisedOps, CastIsPlainDequantisation) {
   for (DType t : formats)
