@@ -1,36 +1,61 @@
-// Part of kernels' text, before vector_products.cuda.h: b as plain floats, side by side along k. `BStorage`, b_elements(B),
-// b_value(x) and vector_width (16 bytes of b) stand before it, and chunk_a() as in products.cuda.h.
+// Part of kernels' text, before vector_products.cuda.h: b as plain floats, side by side along k. AStorage, BStorage,
+// a_elements(B), b_elements(B), a_value(x), b_value(x), width and vector_width (16 bytes of b) stand before it.
 
-constexpr int unit = 32 * vector_width;
+constexpr int unit = 32 * vector_width, x_pieces = vector_width / width, piece_bytes = width * int(sizeof(AStorage));
 
-inline void x_unit(const Buffers& B, const Factors& f, int64_t u, float (&x)[vector_width]) {
-  const int64_t k = u * unit + (threadIdx.x & 31) * vector_width;
-#pragma unroll
-  for (int e = 0; e < vector_width; e += width) {
-    const int count = k + e >= f.k ? 0 : int(smaller(width, f.k - k - e));
-    float part[width];
-    if (f.a_col == 1) {
-      chunk_a(B, f.a + k + e, count, part);
-    } else {
-#pragma unroll
-      for (int i = 0; i < width; ++i) part[i] = i < count ? load_a(B, f.a + (k + e + i) * f.a_col) : 0.0f;
-    }
-#pragma unroll
-    for (int i = 0; i < width; ++i) x[e + i] = i < count ? part[i] : 0.0f;
-  }
+inline int64_t lane_k(int64_t u) { return u * unit + (threadIdx.x & 31) * vector_width; }
+inline bool is_inside(const Factors& f, int64_t u) { return lane_k(u) < f.k; }
+
+// Rows of whole accesses.
+inline bool is_fast(const Buffers& B, const Factors& f) {
+  const bool a = f.a_col == 1 && (uint64_t(a_elements(B) + f.a) & (piece_bytes - 1)) == 0;
+  const bool b = (uint64_t(b_elements(B) + f.b) & 15) == 0 && f.b_col % vector_width == 0;
+  return a && b && f.k % vector_width == 0;
 }
 
-struct Raw {
-  BStorage value[vector_width];
+struct XBits {
+  Bits<piece_bytes> piece[x_pieces];
 };
-inline Raw raw_unit(const Buffers& B, const Factors& f, int64_t n, int64_t u) {
-  const int64_t k = u * unit + (threadIdx.x & 31) * vector_width;
-  Raw raw;
-  load_chunk<vector_width>(b_elements(B) + f.b + n * f.b_col + k, k >= f.k ? 0 : int(smaller(vector_width, f.k - k)), raw.value);
-  return raw;
-}
-inline float dot_unit(const Raw& raw, const float (&x)[vector_width], float sum) {
+template <bool fast>
+inline XBits load_x(const Buffers& B, const Factors& f, int64_t u, bool inside) {
+  const int64_t k = inside ? lane_k(u) : 0;
+  XBits bits;
+  if (fast) {
 #pragma unroll
-  for (int e = 0; e < vector_width; ++e) sum = fmaf(x[e], b_value(raw.value[e]), sum);
-  return sum;
+    for (int i = 0; i < x_pieces; ++i) bits.piece[i] = *reinterpret_cast<const Bits<piece_bytes>*>(a_elements(B) + f.a + k + i * width);
+  } else {
+    AStorage each[vector_width];
+#pragma unroll
+    for (int e = 0; e < vector_width; ++e) each[e] = k + e < f.k ? a_elements(B)[f.a + (k + e) * f.a_col] : AStorage(0);
+    __builtin_memcpy(&bits, each, sizeof(bits));
+  }
+  return bits;
+}
+inline void values_of_x(const XBits& bits, bool, float (&x)[vector_width]) {
+  AStorage each[vector_width];
+  __builtin_memcpy(&each, &bits, sizeof(bits));
+#pragma unroll
+  for (int e = 0; e < vector_width; ++e) x[e] = a_value(each[e]);
+}
+
+using RawBits = Bits<16>;
+template <bool fast>
+inline RawBits load_raw(const Buffers& B, const Factors& f, int64_t n, int64_t u, bool inside) {
+  const int64_t k = inside ? lane_k(u) : 0;
+  const BStorage* from = b_elements(B) + f.b + n * f.b_col + k;
+  if (fast) return *reinterpret_cast<const Bits<16>*>(from);
+  BStorage each[vector_width];
+#pragma unroll
+  for (int e = 0; e < vector_width; ++e) each[e] = k + e < f.k ? from[e] : BStorage(0);
+  RawBits bits;
+  __builtin_memcpy(&bits, each, sizeof(bits));
+  return bits;
+}
+inline float dot_unit(const RawBits& bits, bool inside, const float (&x)[vector_width], float sum) {
+  BStorage each[vector_width];
+  __builtin_memcpy(&each, &bits, sizeof(bits));
+  float more = sum;
+#pragma unroll
+  for (int e = 0; e < vector_width; ++e) more = fmaf(x[e], b_value(each[e]), more);
+  return inside ? more : sum;
 }

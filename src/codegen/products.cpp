@@ -27,6 +27,14 @@ Code beginning(const KernelDesc& d, const ProgramText& text, int width) {
   return code;
 }
 
+// An operand's memory and what its elements mean.
+void emit_elements(Code& code, const KernelDesc& d, const char* name, const char* prefix, int operand) {
+  const DType t = d.operands[size_t(operand)].dtype;
+  code.line("using ", prefix, "Storage = ", storage_type(t), ";");
+  code.line("inline const ", prefix, "Storage* ", name, "_elements(const Buffers& B) { return B.b", operand, "; }");
+  code.line("inline float ", name, "_value(", prefix, "Storage x) { return from_", to_string(t), "(x); }");
+}
+
 int64_t tiles(int64_t n) { return (n + tile - 1) / tile; }
 
 // How a product of one row is shared out; as in vector_products.cuda.h.
@@ -58,11 +66,9 @@ void emit_matmul_factors(Code& code) {
 }
 
 void emit_dense_vectors(Code& code, const KernelDesc& d) {
-  const DType t = d.operands[1].dtype;
-  code.line("constexpr int vector_width = ", 16 / storage_bytes(t), ";");
-  code.line("using BStorage = ", storage_type(t), ";");
-  code.line("inline const BStorage* b_elements(const Buffers& B) { return B.b1; }");
-  code.line("inline float b_value(BStorage x) { return from_", to_string(t), "(x); }");
+  code.line("constexpr int vector_width = ", 16 / storage_bytes(d.operands[1].dtype), ";");
+  emit_elements(code, d, "a", "A", 0);
+  emit_elements(code, d, "b", "B", 1);
   code.raw(texts::dense_vectors);
   code.raw(texts::vector_products);
 }
@@ -194,6 +200,7 @@ Source emit_quant_matmul(const KernelDesc& d) {
   emit_epilogue(code, d, text);
   code.line("constexpr int width = 4;");
   emit_chunked_load(code, d, "a", 0);
+  emit_elements(code, d, "a", "A", 0);
   for (int i = 0; i < weights_of(d); ++i) emit_weight(code, d, i);
   const std::string name = kernel_name(d);
   emit_entry(code, text, name + "_tiles", threads, Scratch::no, [&] {
