@@ -30,7 +30,8 @@ void add_plan(CLI::App& app, Action& chosen) {
   add_model_options(c, o->model);
   c.add_option("--tokens", o->tokens, "Tokens of the step: 1 is a decode step, more a chunk of a prompt")->capture_default_str()->type_name("T");
   c.add_flag("--json", o->json, "Print JSON");
-  c.footer("The weights are not read. The null devices plan for limits of their own, and run nothing.\n\n"
+  c.footer("The weights are not read. The null devices plan for limits of their own, and run nothing; null:cuda\n"
+           "prints what an NVIDIA H200 would launch, without one.\n\n"
            "  tenon plan model.gguf\n"
            "  tenon plan model.gguf --tokens 64 --device null:webgpu");
   c.callback([&chosen, o] { chosen = [o] { return plan(*o); }; });

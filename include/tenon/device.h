@@ -34,8 +34,8 @@ struct Counters {
 // A handle to an open device. Copies share it.
 class Device {
  public:
-  // "cuda:0", "cuda:1", …, "cpu", "host", "null:roomy", "null:webgpu", "null:tiny"; a family alone ("cuda") means its
-  // first device. The same name gives the same device within a process.
+  // "cuda:0", "cuda:1", …, "cpu", "host", "null:roomy", "null:webgpu", "null:tiny", "null:cuda"; a family alone
+  // ("cuda") means its first device. The same name gives the same device within a process.
   // Throws Error(device) naming the devices there are.
   static Device open(const std::string& name);
   // A device of its own with a given number of threads (0: all that the process may use).

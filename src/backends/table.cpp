@@ -16,7 +16,7 @@ const std::vector<BackendRow>& backend_table() {
       {"cuda", cuda_names, cuda_unavailable, open_cuda},
       {"cpu", [] { return Names{"cpu"}; }, available, open_cpu},
       {"host", [] { return Names{"host"}; }, available, open_host},
-      {"null", [] { return Names{"null:roomy", "null:webgpu", "null:tiny"}; }, available, open_null},
+      {"null", [] { return Names{"null:roomy", "null:webgpu", "null:tiny", "null:cuda"}; }, available, open_null},
   };
   return rows;
 }

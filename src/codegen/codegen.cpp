@@ -37,6 +37,13 @@ const Family* find(const KernelDesc& desc) {
 
 }  // namespace
 
+Limits limits() {
+  Limits l;
+  l.max_bindings = max_bindings;
+  l.wide_lanes = true;
+  return l;
+}
+
 Source emit(const KernelDesc& desc, const Target&) {
   const Family* f = find(desc);
   return f ? f->emit(desc) : Source();
@@ -64,6 +71,12 @@ Extent extent(const KernelDesc& desc, const Source& source, const Params& params
   Extent out = find(desc)->extent(desc, params);
   out.groups.resize(source.phases.size());  // phases that a family leaves out do not run
   return out;
+}
+
+Grid grid(const Extent& extent) {
+  Grid g{0, extent.scratch_bytes};
+  for (int64_t groups : extent.groups) g.groups = std::max(g.groups, groups);
+  return g;
 }
 
 }  // namespace tenon::codegen

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/kernel.h"
+#include "runtime/backend.h"
 
 namespace tenon::codegen {
 
@@ -20,6 +20,11 @@ struct Target {
   int64_t shared_bytes = 48 << 10;  // of one group, static and dynamic; what is above 48 KiB must be dynamic
   bool operator==(const Target&) const = default;
 };
+
+// What a launch of a generated kernel may have; how much memory and how many groups there are, the device says. A plan
+// depends on nothing else.
+inline constexpr int max_bindings = 32;
+Limits limits();
 
 // One entry of a kernel's text. Phases run one after the other; each sees all that the one before wrote.
 struct Phase {
@@ -49,5 +54,8 @@ struct Extent {
 };
 // `source`: what emit() made of the description.
 Extent extent(const KernelDesc& desc, const Source& source, const Params& params);
+// As a plan holds it: the groups of the largest phase. Scratch is the whole launch's; launches run one after the other
+// and share it.
+Grid grid(const Extent& extent);
 
 }  // namespace tenon::codegen

@@ -209,7 +209,7 @@ class Output(CliTest):
         self.assertEqual(json.loads(tenon("tokenize", self.tiny, "--decode", stdin=b"[255]").text), "\ufffd")
 
     def test_plan(self):
-        for device in ("cpu", "host", "null:roomy", "null:webgpu", "null:tiny"):
+        for device in ("cpu", "host", "null:roomy", "null:webgpu", "null:tiny", "null:cuda"):
             done = tenon("plan", self.tiny, "--device", device)
             self.assertEqual(done.returncode, 0, done.errors)
             self.assertIn("in each of 2 layers", done.text)

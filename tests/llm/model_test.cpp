@@ -321,7 +321,7 @@ TEST(LlmModel, PlansWithoutReadingWeights) {
   const std::string path = testing::TempDir() + "tenon_plan_test.gguf";
   const std::vector<std::byte> bytes = TinyModel{.quantised = true}.build();
   std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
-  for (const char* name : {"cpu", "null:roomy", "null:webgpu", "null:tiny"})
+  for (const char* name : {"cpu", "null:roomy", "null:webgpu", "null:tiny", "null:cuda"})
     for (int64_t tokens : {1, 64}) {
       const Device device = Device::open(name);
       const std::string text = Model::plan(path, device, tokens, false);

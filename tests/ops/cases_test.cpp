@@ -346,7 +346,7 @@ TEST_P(OpCases, MatchTheReference) {
 TEST_P(OpCases, PlanWithinLimits) {
   const Case& c = all_cases()[GetParam()];
   uint64_t seed = 1;
-  for (const char* name : {"null:roomy", "null:webgpu", "null:tiny"})
+  for (const char* name : {"null:roomy", "null:webgpu", "null:tiny", "null:cuda"})
     for (DType t : c.dtypes)
       for (const Shapes& shapes : c.shapes)
         for (int layout = 0; layout < (c.inputs.empty() ? 1 : layouts); ++layout, ++seed) {

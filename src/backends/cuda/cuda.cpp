@@ -36,7 +36,7 @@ class CudaBackend : public Backend {
         kernels_(device_, images_, images_.target({p.capability, p.max_threads, p.shared_bytes}), generator) {
     description_ = cat(p.model, ", compute capability ", capability_text(p.capability), ", ", p.memory_bytes >> 20,
                        " MiB, CUDA ", version_text(driver.version()), ", ", images_.description());
-    limits_ = device_limits();
+    limits_ = codegen::limits();
     limits_.replays = limits_.keeps_kernels = true;
     limits_.fixed_kernels = !images_.compiles();
     limits_.max_buffer_bytes = limits_.memory_bytes = p.memory_bytes;

@@ -28,7 +28,7 @@ class PlanningBackend : public Backend {
   PlanningBackend(const std::string& architecture, std::shared_ptr<Wanted> wanted, bool plain)
       : name_(cat(architecture, plain ? " without a compiler" : "")), description_("plans only, to make kernels"),
         texts_(codegen::target_of(architecture), {}), wanted_(std::move(wanted)), plain_(plain) {
-    limits_ = device_limits();
+    limits_ = codegen::limits();
     limits_.fixed_kernels = plain;
   }
 

@@ -40,13 +40,6 @@ std::vector<Kernel*> not_loaded(std::span<const PlannedLaunch> launches) {
 
 }  // namespace
 
-Limits device_limits() {
-  Limits l;
-  l.max_bindings = max_bindings;
-  l.wide_lanes = true;
-  return l;
-}
-
 Kernel* KernelTexts::find(const KernelDesc& desc, KernelChoice choice) {
   if (choice == KernelChoice::fixed && !codegen::ships(desc)) return nullptr;
   Lock lock(mutex_);
@@ -64,10 +57,7 @@ Kernel* KernelTexts::find(const KernelDesc& desc, KernelChoice choice) {
 }
 
 Grid KernelTexts::grid(const Kernel& kernel, const Params& params) const {
-  const codegen::Extent e = extent(kernel, params);
-  Grid g{0, e.scratch_bytes};
-  for (int64_t groups : e.groups) g.groups = std::max(g.groups, groups);
-  return g;
+  return codegen::grid(extent(kernel, params));
 }
 
 Kernels::Kernels(DeviceHandle& device, const Images& images, codegen::Target target, Generator generator)

@@ -25,9 +25,8 @@ struct Kernel : BackendKernel {
   std::vector<Function> functions;  // one per phase; empty until loaded
 };
 
-inline constexpr int max_bindings = 32;
+inline constexpr int max_bindings = codegen::max_bindings;
 // What every device of this backend can bind and compute; sizes of memory are its own.
-Limits device_limits();
 
 // Texts by description.
 class KernelTexts {
