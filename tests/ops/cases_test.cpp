@@ -2,12 +2,14 @@
 // modes of lowering, against the row's plain reference; then that device against host, and the modes against each other.
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
 #include <set>
 
 #include "base/cat.h"
+#include "base/fnv.h"
 #include "ops/reference.h"
 #include "ops/reference_order.h"
 #include "runtime/device_context.h"
@@ -295,30 +297,75 @@ const Device& reference_device() {
   return device;
 }
 
-Values run(const Case& c, const R& r, DType t, const Shape& s, int layout, bool strided, const Device& d) {
-  Tensors in;
-  for (size_t i = 0; i < r.size(); ++i)  // layout number 6: another one for each input
-    in.push_back(in_layout(r[i], Layout(layout < layouts ? layout : (int(i) + 1) % layouts), strided, d));
-  return read(c.make(in, d, t, s));
+// One run of a case: its dtype, shapes and memory layout.
+struct Variant {
+  DType dtype;
+  const Shapes* shapes;
+  int layout;
+  uint64_t seed;
+};
+
+Layout layout_of(const Variant& v, size_t input) { return Layout(v.layout < layouts ? v.layout : (int(input) + 1) % layouts); }
+
+std::string about(const Variant& v) {
+  std::string out = cat(to_string(v.dtype), " ", v.layout < layouts ? layout_names[v.layout] : "mixed");
+  for (const Shape& s : *v.shapes) out += tenon::to_string(s);
+  return out;
 }
 
-void check(const Case& c, DType t, const Shapes& shapes, int layout, uint64_t seed) {
+// TENON_TEST_SAMPLE=n: of each case and dtype the first variant and, by their hashes, every n-th of the rest.
+struct Sample {
+  uint64_t every = 1;
+  int64_t chosen = 0, all = 0;
+  bool takes(const Case& c, const Variant& v) {
+    ++all;
+    const std::string name = cat(c.op, " ", c.name, " ", about(v));
+    const bool taken = (v.layout == 0 && v.shapes == &c.shapes[0]) || fnv(std::as_bytes(std::span(name))) % every == 0;
+    chosen += taken;
+    return taken;
+  }
+};
+
+Sample sample_from_environment() {
+  const char* n = std::getenv("TENON_TEST_SAMPLE");
+  return {n && *n ? std::max<uint64_t>(1, std::strtoull(n, nullptr, 10)) : 1};
+}
+
+std::vector<Variant> variants(const Case& c, Sample& sample) {
+  std::vector<Variant> out;
+  uint64_t seed = 1;
+  for (DType t : c.dtypes)
+    for (const Shapes& shapes : c.shapes)
+      for (int layout = 0; layout < (c.inputs.empty() ? 1 : layouts + (c.inputs.size() > 1)); ++layout)
+        if (const Variant v{t, &shapes, layout, ++seed}; sample.takes(c, v)) out.push_back(v);
+  return out;
+}
+
+R values_of(const Case& c, const Variant& v) {
   R r;
   for (size_t i = 0; i < c.inputs.size(); ++i)
-    r.push_back(make_values(c.inputs[i], t, shapes[i], Layout(layout < layouts ? layout : (int(i) + 1) % layouts), seed * 31 + i));
-  std::string about = cat(to_string(t), " ", layout < layouts ? layout_names[layout] : "mixed");
-  for (const Shape& s : shapes) about += tenon::to_string(s);
+    r.push_back(make_values(c.inputs[i], v.dtype, (*v.shapes)[i], layout_of(v, i), v.seed * 31 + i));
+  return r;
+}
+
+Tensor made(const Case& c, const R& r, const Variant& v, const Device& d) {
+  Tensors in;
+  for (size_t i = 0; i < r.size(); ++i) in.push_back(in_layout(r[i], layout_of(v, i), v.seed % 2 == 0, d));
+  return c.make(in, d, v.dtype, (*v.shapes)[0]);
+}
+
+void check(const Case& c, const Variant& v) {
+  const R r = values_of(c, v);
   try {
-    const Values want = c.reference(r, t, shapes[0]);
-    const bool strided = seed % 2 == 0;
-    const Values host = run(c, r, t, shapes[0], layout, strided, reference_device());
-    EXPECT_EQ(difference(want, host, c.within.of(want.dtype)), "") << "host " << about;
+    const Values want = c.reference(r, v.dtype, (*v.shapes)[0]);
+    const Values host = read(made(c, r, v, reference_device()));
+    EXPECT_EQ(difference(want, host, c.within.of(want.dtype)), "") << "host " << about(v);
     std::optional<Values> tuned;
     for (modes::LowerMode mode : modes::lower_modes) {
       const modes::InLowerMode in(mode);
-      const std::string where = cat(tested_device_name(), " ", modes::name_of(mode), " ", about);
+      const std::string where = cat(tested_device_name(), " ", modes::name_of(mode), " ", about(v));
       tested_device().reset_census();
-      const Values got = run(c, r, t, shapes[0], layout, strided, tested_device());
+      const Values got = read(made(c, r, v, tested_device()));
       EXPECT_EQ(modes::foreign_kernels(tested_device(), mode), "") << where;
       EXPECT_EQ(difference(want, got, c.within.of(want.dtype)), "") << where;
       EXPECT_EQ(difference(host, got, c.within.of(want.dtype, 2)), "") << where << ", against host";
@@ -326,20 +373,46 @@ void check(const Case& c, DType t, const Shapes& shapes, int layout, uint64_t se
       EXPECT_EQ(difference(*tuned, got, c.within.of(want.dtype, 2)), "") << where << ", against tuned";
     }
   } catch (const std::exception& e) {
-    ADD_FAILURE() << about << " threw: " << e.what();
+    ADD_FAILURE() << about(v) << " threw: " << e.what();
   }
 }
 
-class OpCases : public ::testing::TestWithParam<size_t> {};
+// Makes all plans of a case in all modes, and runs nothing: kernels that are compiled at their first launch are then
+// compiled together.
+void plan_only(const Case& c) {
+  Sample sample = sample_from_environment();
+  for (const Variant& v : variants(c, sample))
+    for (modes::LowerMode mode : modes::lower_modes) {
+      const modes::InLowerMode in(mode);
+      plan_text({made(c, values_of(c, v), v, tested_device())});
+    }
+}
+
+class OpCases : public ::testing::TestWithParam<size_t> {
+ protected:
+  static inline Sample sample = sample_from_environment();
+
+  // TENON_TEST_PLAN_FIRST=1: plans of all that will run are made before.
+  static void SetUpTestSuite() {
+    const char* wish = std::getenv("TENON_TEST_PLAN_FIRST");
+    if (!wish || std::string(wish) != "1") return;
+    const ::testing::TestSuite& suite = *::testing::UnitTest::GetInstance()->current_test_suite();
+    for (int i = 0; i < suite.total_test_count(); ++i) {
+      const ::testing::TestInfo& test = *suite.GetTestInfo(i);
+      if (!test.should_run() || std::string(test.name()).rfind("MatchTheReference/", 0) != 0) continue;
+      for (const Case& c : all_cases())
+        if (test.name() == cat("MatchTheReference/", c.op, "_", c.name)) plan_only(c);
+    }
+  }
+  static void TearDownTestSuite() {
+    if (sample.every > 1) std::printf("[  SAMPLE  ] %lld of %lld variants of the cases ran\n", (long long)sample.chosen, (long long)sample.all);
+  }
+};
 
 TEST_P(OpCases, MatchTheReference) {
   const Case& c = all_cases()[GetParam()];
-  uint64_t seed = 1;
-  for (DType t : c.dtypes)
-    for (const Shapes& shapes : c.shapes) {
-      const int kinds = c.inputs.empty() ? 1 : layouts + (c.inputs.size() > 1);
-      for (int layout = 0; layout < kinds && !HasFailure(); ++layout) check(c, t, shapes, layout, ++seed);
-    }
+  for (const Variant& v : variants(c, sample))
+    if (!HasFailure()) check(c, v);
 }
 
 // What each case's plan must keep on devices with limits is checked as it is made (support/plan_checker.h).
@@ -408,10 +481,10 @@ std::string coverage(const Device& device) {
   std::map<std::string, std::set<DType>> works;
   for (const Case& c : all_cases())
     for (DType t : c.dtypes) {
-      R r;
-      for (size_t i = 0; i < c.inputs.size(); ++i) r.push_back(make_values(c.inputs[i], t, c.shapes[0][i], Layout(0), 7 + i));
+      const Variant v{t, &c.shapes[0], 0, 7};
+      const R r = values_of(c, v);
       const Values want = c.reference(r, t, c.shapes[0][0]);
-      if (difference(want, run(c, r, t, c.shapes[0][0], 0, false, device), c.within.of(want.dtype)).empty()) works[c.op].insert(t);
+      if (difference(want, read(made(c, r, v, device)), c.within.of(want.dtype)).empty()) works[c.op].insert(t);
     }
   std::string out = cat("{\"device\": \"", kind_of(device), "\", \"ops\": [\n");
   for (size_t i = 0; i < list_ops().size(); ++i) {

@@ -13,6 +13,7 @@
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/queue.h"
 #include "backends/cuda/staging.h"
+#include "backends/cuda/timeline.h"
 #include "base/check.h"
 #include "base/trace.h"
 
@@ -159,7 +160,10 @@ class CudaBackend : public Backend {
   }
 
   Ticket submit() override { return queue_.submit(); }
-  void wait(Ticket ticket) override { queue_.wait(ticket); }
+  void wait(Ticket ticket) override {
+    queue_.wait(ticket);
+    timeline_.collect();
+  }
   bool passed(Ticket ticket) const override { return queue_.passed(ticket); }
 
  private:
@@ -177,18 +181,16 @@ class CudaBackend : public Backend {
     const codegen::Phase& p = kernel.source.phases[phase];
     const int64_t rows = (groups + properties_.max_grid_x - 1) / properties_.max_grid_x;
     const int64_t columns = (groups + rows - 1) / rows;
-    // While a trace is recorded kernels run one at a time, so that the host's clock sees them.
-    const bool traced = tracing();
-    if (traced) wait(submit());
-    const int64_t start = traced ? trace_clock() : 0;
     const Stream stream = queue_.record();
+    const bool traced = tracing() && !recorded_;
+    if (traced) timeline_.begin(stream);
     if (recorded_) recorded_->add(p.entry);
     else device_.launched(queue_.next_ticket(), kernel.name, groups, p.threads, p.dynamic_shared_bytes);
     const Result r = device_.driver().launch(kernel.functions[phase], unsigned(columns), unsigned(rows), 1, unsigned(p.threads),
                                              1, 1, unsigned(p.dynamic_shared_bytes), stream, arguments, nullptr);
     if (r != result::success) device_.check(r, "the launch of " + launch_text(kernel.name, groups, p.threads, p.dynamic_shared_bytes));
-    if (wait_always_ || traced) wait(submit());
-    if (traced) trace_kernel(name(), p.entry, start, trace_clock());
+    if (traced) timeline_.end(stream, p.entry);
+    if (wait_always_) wait(submit());
   }
 
   void grow_scratch(int64_t bytes) {
@@ -220,6 +222,7 @@ class CudaBackend : public Backend {
   DeviceHandle& device_ = *handle_;
   std::optional<Recorded> recorded_;
   std::unordered_set<std::string> replayed_;  // what messages name
+  Timeline timeline_{device_};
   mutable Queue queue_;
   Staging up_, down_;
   Images images_;

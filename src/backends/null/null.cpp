@@ -89,13 +89,19 @@ class GeneratedBackend : public NullBackend {
     const auto& planned = static_cast<const Planned&>(k);
     return codegen::grid(codegen::extent(planned.desc, planned.source, params));
   }
+  // Not before: the planner also asks for kernels that it then does not launch.
+  void prepare(std::span<const PlannedLaunch> launches) override {
+    if (texts_.empty()) return;
+    for (const PlannedLaunch& l : launches) {
+      const auto& k = static_cast<const Planned&>(*l.kernel);
+      write_file_atomically(texts_, k.name + ".cu", std::as_bytes(std::span(k.source.text)));
+    }
+  }
 
  private:
   void made(Planned& k) override {
     k.source = codegen::emit(k.desc, target_);
-    if (!texts_.empty() && !k.source.phases.empty())
-      write_file_atomically(texts_, k.name + ".cu", std::as_bytes(std::span(k.source.text)));
-    k.source.text.clear();
+    if (texts_.empty()) k.source.text.clear();
   }
   codegen::Target target_;
   std::string texts_;

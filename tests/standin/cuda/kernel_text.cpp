@@ -1,5 +1,6 @@
 #include "kernel_text.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -64,6 +65,19 @@ std::string with_entries(const std::string& text, const std::string& hash) {
   return out.append(text, done, text.npos);
 }
 
+// Where a text that has a prelude begins with what is its own.
+const std::string kernels_own = "\nnamespace tenon {\nnamespace gpu {\n";
+
+// Shared memory and linkage as the host knows them.
+std::string host_text(const std::string& kernel_text) {
+  static const std::regex dynamic(R"(extern\s+__shared__\s+(?:(?:__align__|alignas)\s*\([^)]*\)\s*)?([\w:]+(?:\s+\w+)*?)\s+(\w+)\s*\[\s*\]\s*;)");
+  static const std::regex shared(R"(__shared__\s+(?:(?:__align__|alignas)\s*\([^)]*\)\s*)?([\w:]+(?:\s*<[^<>;]*>)?(?:\s+\w+)*?)\s+(\w+)\s*((?:\[[^\];]*\]\s*)*);)");
+  static const std::regex c_linkage(R"(extern\s+"C"\s+)");
+  std::string text = replaced(kernel_text, "extern", dynamic, "$1* $2 = ($1*)si_s.dynamic;");
+  text = replaced(text, "__shared__", shared, "SI_SHARED($1, $2, $3)");
+  return replaced(text, "extern", c_linkage, "");
+}
+
 }  // namespace
 
 std::string pack(const Image& image) {
@@ -90,14 +104,23 @@ std::vector<std::string> kernels_of(const std::string& text) {
   return names;
 }
 
-std::string rewritten(const Image& image, const std::string& hash) {
-  static const std::regex dynamic(R"(extern\s+__shared__\s+(?:(?:__align__|alignas)\s*\([^)]*\)\s*)?([\w:]+(?:\s+\w+)*?)\s+(\w+)\s*\[\s*\]\s*;)");
-  static const std::regex shared(R"(__shared__\s+(?:(?:__align__|alignas)\s*\([^)]*\)\s*)?([\w:]+(?:\s*<[^<>;]*>)?(?:\s+\w+)*?)\s+(\w+)\s*((?:\[[^\];]*\]\s*)*);)");
-  static const std::regex c_linkage(R"(extern\s+"C"\s+)");
-  std::string text = replaced(image.text, "extern", dynamic, "$1* $2 = ($1*)si_s.dynamic;");
-  text = replaced(text, "__shared__", shared, "SI_SHARED($1, $2, $3)");
-  text = replaced(text, "extern", c_linkage, "");
-  return "namespace k" + hash + " {\n#line 1 \"" + image.name + "\"\n" + with_entries(text, hash) + "\n}\n";
+std::string translation_unit(const std::map<std::string, Image>& images) {
+  std::map<std::string, std::string> units;  // by what is common
+  for (const auto& [hash, image] : images) {
+    const size_t opened = image.text.rfind(kernels_own);
+    const size_t common = opened == image.text.npos ? 0 : opened + 1;
+    const auto line = std::count(image.text.begin(), image.text.begin() + int64_t(common), '\n') + 1;
+    std::string& unit = units[image.text.substr(0, common)];
+    const std::string own = with_entries(host_text(image.text.substr(common)), hash);
+    // The namespaces that `own` closes are opened before its own one.
+    const std::string place = "\n#line " + std::to_string(line) + " \"" + image.name + "\"\n";
+    if (common == 0) unit += "namespace k" + hash + " {" + place + own + "\n}\n";
+    else unit += "namespace tenon { namespace gpu { namespace k" + hash + " {" + place + "\n\n" + own.substr(kernels_own.size() - 1) + "\n}\n";
+  }
+  std::string all;
+  for (const auto& [common, unit] : units)
+    all += common.empty() ? unit : "namespace k" + hash_of(common) + " {\n#line 1 \"prelude\"\n" + host_text(common) + unit + "}\n";
+  return all;
 }
 
 std::string entry_symbol(const std::string& hash, const std::string& kernel) { return "si_kernel_" + hash + "_" + kernel; }

@@ -1,5 +1,6 @@
 // Kernel text as the stand-in compiles it.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,10 @@ bool unpack(const char* bytes, Image* image);
 
 // Names of the kernels in a text, in order.
 std::vector<std::string> kernels_of(const std::string& text);
-// The text in a namespace of its own, shared memory rewritten, an entry for each kernel.
-std::string rewritten(const Image& image, const std::string& hash);
+// One file for the host's compiler from images by their hashes: each in a namespace of its own, shared memory rewritten,
+// an entry for each kernel. What texts have in common before they last open `namespace tenon { namespace gpu {` stands
+// there once.
+std::string translation_unit(const std::map<std::string, Image>& images);
 // The symbol of a kernel's entry.
 std::string entry_symbol(const std::string& hash, const std::string& kernel);
 // 16 hexadecimal digits.

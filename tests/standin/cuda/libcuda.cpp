@@ -347,7 +347,10 @@ Result cuEventCreate(Event* event, unsigned flags) {
   ENTER(cuEventCreate);
   std::lock_guard lock(mutex);
   note("cuEventCreate e", ++events, " flags ", flags);
-  *event = reinterpret_cast<Event>(new EventObject{events});
+  auto* made = new EventObject;
+  made->number = events;
+  made->timed = !(flags & event_disable_timing);
+  *event = reinterpret_cast<Event>(made);
   return result::success;
 }
 Result cuEventDestroy_v2(Event event) {
@@ -359,6 +362,10 @@ Result cuEventRecord(Event event, Stream stream) {
   ENTER(cuEventRecord);
   note("cuEventRecord e", object(event).number, " s", object(stream).work.number());
   if (object(stream).captured) return refuse("cuEventRecord while the stream is captured: nobody could wait for it");
+  if (EventObject* timed = object(event).timed ? &object(event) : nullptr) {
+    timed->passed_at = 0;
+    post(object(stream), [timed] { timed->passed_at = std::chrono::steady_clock::now().time_since_epoch().count(); });
+  }
   object(event).stream = &object(stream);
   object(event).position = object(stream).work.position();
   return result::success;
@@ -375,6 +382,15 @@ Result cuEventSynchronize(Event event) {
   note("cuEventSynchronize e", e.number);
   if (e.stream) e.stream->work.wait(e.position);
   return current->failure;
+}
+Result cuEventElapsedTime(float* milliseconds, Event from, Event to) {  // not traced, as cuEventQuery
+  ENTER(cuEventElapsedTime);
+  for (const Event e : {from, to}) {
+    if (!object(e).timed || !object(e).stream) return refuse("cuEventElapsedTime of an event without a time", result::invalid_handle);
+    if (!object(e).stream->work.passed(object(e).position)) return result::not_ready;
+  }
+  *milliseconds = float(double(object(to).passed_at - object(from).passed_at) * 1e-6);
+  return result::success;
 }
 
 // ---------------------------------------------------------------------------------------------------------- kernels

@@ -42,6 +42,8 @@ struct EventObject {
   int number;
   StreamObject* stream = nullptr;  // null until recorded
   uint64_t position = 0;
+  bool timed = false;
+  std::atomic<int64_t> passed_at{0};  // nanoseconds of some clock, of an event that is timed
 };
 
 struct FunctionObject {

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Runs the op cases through the CUDA backend without a GPU, on the stand-in (tests/standin/cuda), in $JOBS processes (2):
+#
+#   tools/run_standin.sh [FILTER]
+#
+# TENON_TEST_SAMPLE=n takes one variant in n of each case (default 4; with TENON_TEST_ALL=1 all of them). Kernels' texts go
+# to build/kernel_texts/standin, for tools/check_kernels.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+
+build=build/release
+library=$PWD/$build/tests/standin/cuda
+filter=${1:-Table/OpCases.MatchTheReference*:OpTable.CommittedCoverageIsWhatRuns}
+texts=build/kernel_texts/standin
+logs=build/logs/standin
+rm -rf "$texts" && mkdir -p "$texts" "$logs"
+
+export TENON_TEST_DEVICE=cuda TENON_KERNEL_CACHE=off TENON_TEST_PLAN_FIRST=1
+export TENON_CUDA_LIBRARY=$library/libstandin_cuda.so TENON_NVRTC_LIBRARY=$library/libstandin_nvrtc.so
+export TENON_STANDIN_KEEP=$PWD/$texts
+if [ -z "${TENON_TEST_SAMPLE:-}" ]; then
+  if [ -n "${TENON_TEST_ALL:-}" ]; then TENON_TEST_SAMPLE=1; else TENON_TEST_SAMPLE=4; fi
+fi
+export TENON_TEST_SAMPLE
+
+shards=${JOBS:-2}
+for ((i = 0; i < shards; ++i)); do
+  GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i "$build/tests/tenon_tests" --gtest_filter="$filter" >"$logs/$i.log" 2>&1 &
+  running[i]=$!
+done
+failed=0
+for ((i = 0; i < shards; ++i)); do
+  wait "${running[i]}" || failed=1
+  grep -E "SAMPLE|FAILED|PASSED|Failure$" -A 3 "$logs/$i.log" | tail -n 60
+done
+echo "run_standin: one variant in $TENON_TEST_SAMPLE, $(find "$texts" -name '*.cu' | wc -l) kernel texts"
+exit $failed
