@@ -4,6 +4,8 @@
 #   layers   the rules of tools/check_layers over this tree
 #   tools    unit tests of the scripts in tools/; docs/ops.md against docs/coverage/
 #   release  build with g++ and run the C++ tests
+#   standin  op cases through the CUDA backend on the tests' stand-in for a GPU; a sample, with TENON_TEST_ALL=1 all
+#   kernels  kernels' texts of that step and of the model's plans, compiled by the real NVRTC
 #   qwen2    small random models against the NumPy oracle, on host and cpu
 #   exact    SmolLM2 against its exact answers, on host and cpu
 #   cli      the command line: options, JSON, pipes, Ctrl-C, bad input
@@ -35,6 +37,25 @@ step_tools() { "$python" -m unittest discover -s tests/tools && python3 tools/ge
 
 # Some tests use the real model; they skip themselves where it is not.
 step_release() { tools/fetch_model.sh && build release && ctest --preset release; }
+
+step_standin() { JOBS=$jobs tools/run_standin.sh; }
+
+# Tuned kernels are not among the stand-in's: they come from plans for the device that null:cuda stands for.
+step_kernels() {
+  local standin=build/kernel_texts/standin tuned=build/kernel_texts/tuned tokens
+  tools/fetch_model.sh || return
+  rm -rf "$tuned" && mkdir -p "$tuned"
+  TENON_KERNEL_TEXTS=$tuned build/release/tests/tenon_tests --gtest_brief=1 \
+    --gtest_filter='*PlanWithinLimits/matmul*:*PlanWithinLimits/linear*:*PlanWithinLimits/attention*' || return
+  for tokens in 1 16 256; do
+    TENON_KERNEL_TEXTS=$tuned "$tenon" plan "$model" --tokens "$tokens" --device null:cuda >/dev/null || return
+  done
+  tools/check_kernels --jobs "$jobs" --sample 4 --arch sm_80,sm_90a "$standin" || return
+  tools/check_kernels --jobs "$jobs" --arch sm_80,sm_90a "$tuned" || return
+  [ -n "$all" ] || return 0
+  tools/check_kernels --jobs "$jobs" --sample 4 --arch sm_75,sm_100 "$standin" &&
+    tools/check_kernels --jobs "$jobs" --arch sm_100 "$tuned"
+}
 
 step_qwen2() {
   "$python" tools/check_qwen2.py --tenon "$tenon" --device host --rtol 1e-4 &&
@@ -70,7 +91,7 @@ if [ $# = 0 ]; then
   steps=(layers tools clang wasm asan)
   [ -z "$all" ] || steps+=(tsan mutation)
   # Last, so that what failed to agree stands near the end.
-  steps+=(release cli readme install qwen2 exact)
+  steps+=(release standin kernels cli readme install qwen2 exact)
 fi
 
 logs=build/logs

@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
   apt_test=""
   apt_wasm="clang-19 lld-19 libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev-wasm32 wasi-libc"
   pip_build=""
-  pip_test="numpy gguf"
+  pip_test="numpy gguf nvidia-cuda-nvrtc"
   pip_wasm="deno"
 }
 cmake_needed=3.25

@@ -381,11 +381,13 @@ void check(const Case& c, const Variant& v) {
 // compiled together.
 void plan_only(const Case& c) {
   Sample sample = sample_from_environment();
-  for (const Variant& v : variants(c, sample))
+  for (const Variant& v : variants(c, sample)) {
+    const R r = values_of(c, v);
     for (modes::LowerMode mode : modes::lower_modes) {
       const modes::InLowerMode in(mode);
-      plan_text({made(c, values_of(c, v), v, tested_device())});
+      plan_text({made(c, r, v, tested_device())});
     }
+  }
 }
 
 class OpCases : public ::testing::TestWithParam<size_t> {
