@@ -354,7 +354,17 @@ Tensor made(const Case& c, const R& r, const Variant& v, const Device& d) {
   return c.make(in, d, v.dtype, (*v.shapes)[0]);
 }
 
-void check(const Case& c, const Variant& v) {
+// The largest error against host by dtype, of the larger of one and the value.
+using Errors = std::map<DType, Real>;
+void note_error(Errors& errors, DType t, const Values& host, const Values& got) {
+  Real& largest = errors.try_emplace(t, 0).first->second;
+  for (size_t i = 0; i < host.data.size() && i < got.data.size(); ++i) {
+    const Real a = host.data[i], error = std::abs(got.data[i] - a) / std::max<Real>(1, std::abs(a));
+    if (std::isfinite(error)) largest = std::max(largest, error);
+  }
+}
+
+void check(const Case& c, const Variant& v, Errors& errors) {
   const R r = values_of(c, v);
   try {
     const Values want = c.reference(r, v.dtype, (*v.shapes)[0]);
@@ -369,6 +379,7 @@ void check(const Case& c, const Variant& v) {
       EXPECT_EQ(modes::foreign_kernels(tested_device(), mode), "") << where;
       EXPECT_EQ(difference(want, got, c.within.of(want.dtype)), "") << where;
       EXPECT_EQ(difference(host, got, c.within.of(want.dtype, 2)), "") << where << ", against host";
+      note_error(errors, want.dtype, host, got);
       if (!tuned) tuned = got;
       EXPECT_EQ(difference(*tuned, got, c.within.of(want.dtype, 2)), "") << where << ", against tuned";
     }
@@ -413,8 +424,11 @@ class OpCases : public ::testing::TestWithParam<size_t> {
 
 TEST_P(OpCases, MatchTheReference) {
   const Case& c = all_cases()[GetParam()];
+  Errors errors;
   for (const Variant& v : variants(c, sample))
-    if (!HasFailure()) check(c, v);
+    if (!HasFailure()) check(c, v, errors);
+  // Read by tools/gpu_check.
+  for (const auto& [t, error] : errors) RecordProperty(cat("error_", to_string(t)), cat(double(error)));
 }
 
 // What each case's plan must keep on devices with limits is checked as it is made (support/plan_checker.h).
@@ -503,7 +517,9 @@ TEST(OpTable, CommittedCoverageIsWhatRuns) {
     const std::string path = cat(TENON_TEST_DATA, "/../../docs/coverage/", kind_of(device), ".json"), now = coverage(device);
     if (std::getenv("TENON_UPDATE_COVERAGE")) std::ofstream(path) << now;
     std::ifstream file(path);
-    const std::string committed{std::istreambuf_iterator<char>(file), {}};
+    std::string committed{std::istreambuf_iterator<char>(file), {}};
+    // What tools/gpu_check adds of a run on the hardware.
+    if (const size_t more = committed.find("],\n\"hardware\":"); more != committed.npos) committed.replace(more, committed.npos, "]}\n");
     EXPECT_EQ(committed, now) << path << "; if the change is meant, run once with TENON_UPDATE_COVERAGE=1, then tools/gen_ops_md.py";
   }
 }
