@@ -3,6 +3,7 @@
 #
 #   tools/run_standin.sh [FILTER]
 #
+# Then their coverage, a short soak of a model, and the small version of the tests of large sizes.
 # TENON_TEST_SAMPLE=n takes one variant in n of each case (default 4; with TENON_TEST_ALL=1 all of them). Kernels' texts go
 # to build/kernel_texts/standin, for tools/check_kernels.
 set -uo pipefail
@@ -35,6 +36,7 @@ done
 for process in "${running[@]}"; do wait "$process" || failed=1; done
 # Its kernels are among those that were compiled by then.
 run coverage 'OpTable.CommittedCoverageIsWhatRuns' || failed=1
+run more 'Soak.*:BigMemory.*' TENON_TEST_SOAK=25 || failed=1
 for log in "$logs"/*.log; do
   [ "$failed" = 0 ] || grep -A 6 "Failure$" "$log" | head -n 60
   grep -E "SAMPLE|FAILED|PASSED" "$log" | tail -n 20

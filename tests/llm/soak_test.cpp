@@ -53,10 +53,10 @@ TEST(Soak, MemoryStaysWithinAPercent) {
   }
   ASSERT_GT(device_then, 0);
   const int64_t device_now = tested_device().memory_bytes(), host_now = host_bytes();
-  RecordProperty("device_bytes_after_round_20", std::to_string(device_then));
-  RecordProperty("device_bytes_at_the_end", std::to_string(device_now));
-  RecordProperty("host_bytes_after_round_20", std::to_string(host_then));
-  RecordProperty("host_bytes_at_the_end", std::to_string(host_now));
+  RecordProperty("seen_device_bytes_after_round_20", std::to_string(device_then));
+  RecordProperty("seen_device_bytes_at_the_end", std::to_string(device_now));
+  RecordProperty("seen_host_bytes_after_round_20", std::to_string(host_then));
+  RecordProperty("seen_host_bytes_at_the_end", std::to_string(host_now));
   EXPECT_LE(double(device_now), 1.01 * double(device_then));
   // The heap's own unevenness is more than a percent of a small process.
   EXPECT_LE(double(host_now), 1.01 * double(host_then) + (8 << 20));
