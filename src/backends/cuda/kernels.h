@@ -26,7 +26,6 @@ struct Kernel : BackendKernel {
 };
 
 inline constexpr int max_bindings = codegen::max_bindings;
-// What every device of this backend can bind and compute; sizes of memory are its own.
 
 // Texts by description.
 class KernelTexts {
