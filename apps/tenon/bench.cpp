@@ -97,6 +97,7 @@ int bench_model(ModelBench& o) {
     OutputFile file(o.trace);
     start_trace();
     generate(model, std::max<int64_t>(o.depth, 1), o.decode + 1);
+    model.device().synchronize();
     file.write(stop_trace());
   }
   const std::string name = o.random.empty() ? o.model.path : "random " + o.random;
