@@ -9,10 +9,11 @@ namespace tenon::codegen {
 namespace {
 
 // What NVRTC lacks of the compilers that the shared texts are written for. Functions without a mark are the device's
-// (option -default-device).
+// (option -default-device). 177: a function that is not used; 68: a constant that changes its sign, where instructions
+// take bits.
 constexpr const char* compiler_text = R"(
 #if !defined(TENON_STANDIN)
-#pragma nv_diag_suppress 177
+#pragma nv_diag_suppress 68, 177
 typedef unsigned char uint8_t;
 typedef signed char int8_t;
 typedef unsigned short uint16_t;

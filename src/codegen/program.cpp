@@ -125,7 +125,7 @@ std::string constant(Lane lane, uint64_t bits) {
     case Lane::i32: return cat("int32_t(", hex(uint32_t(bits)), "u)");
     case Lane::u32: return cat(hex(uint32_t(bits)), "u");
     case Lane::f64: return cat("__builtin_bit_cast(double, uint64_t(", hex(bits), "ull))");
-    case Lane::i64: return cat("__builtin_bit_cast(int64_t, uint64_t(", hex(bits), "ull))");
+    case Lane::i64: return cat("int64_t(", hex(bits), "ull)");
   }
   return {};
 }
