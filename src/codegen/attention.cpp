@@ -74,8 +74,11 @@ Source emit_attention(const KernelDesc& d) {
     code.line("constexpr bool ", name, " = ", has(d, f), ";");
   emit_load(code, d, "q", 0);
   code.line("constexpr int width = ", width_of(d), ";");
-  emit_chunked_load(code, d, "k", 1);
-  emit_chunked_load(code, d, "v", 2);
+  emit_load(code, d, "k", 1);
+  emit_load(code, d, "v", 2);
+  emit_elements(code, d, "q", "Q", 0);
+  emit_elements(code, d, "k", "K", 1);
+  emit_elements(code, d, "v", "V", 2);
   const auto option = [&](const char* name, bool there, int operand) {
     if (there) emit_load(code, d, name, operand);
     else code.line("inline float load_", name, "(const Buffers&, int64_t) { return 0.0f; }");

@@ -1,5 +1,5 @@
-// Part of kernels' text, behind attention.cuda.h: attention of few rows over many keys, as in decoding. chunk_k and
-// chunk_v load `width` neighbours at once.
+// Part of kernels' text, behind attention.cuda.h: attention of few rows over many keys, as in decoding. QStorage,
+// q_elements(B), q_value(x), and those of k and v, stand before it, and width, the neighbours that a thread loads at once.
 //
 // A group of 128 threads takes up to 8 rows and one part of the keys. A few neighbouring threads share a key, each with a
 // stretch of its depth; then warps turn scores into weights, a row each; then the threads share out the values like the
@@ -23,7 +23,7 @@ inline int lanes_of(int depth) {
 }
 
 // Scores of the part's keys into weights, a warp for each row. Weights of keys that are not seen are -1.
-inline void weigh(const Buffers& B, const AttentionParams& a, const Work& w, int64_t first, int keys, int rows, float* scores, float* most_of, float* sum_of) {
+inline void weigh(const Buffers& B, const AttentionParams& a, const Work& w, int64_t begin, int skipped, int keys, int rows, float* scores, float* most_of, float* sum_of) {
   const int lane = threadIdx.x & 31;
   for (int r = threadIdx.x / 32; r < rows; r += decode_warps) {
     const Row row = row_of(a, w, w.row0 + r);
@@ -31,9 +31,9 @@ inline void weigh(const Buffers& B, const AttentionParams& a, const Work& w, int
     float most = -infinity, sum = 0.0f;
     uint32_t seen = 0u;
     for (int s = lane, bit = 0; s < keys; s += 32, ++bit) {
-      if (!sees(B, a, w, row, first + s)) continue;
+      if (s < skipped || !sees(B, a, w, row, begin + s)) continue;
       seen |= 1u << bit;
-      mine[s] = score_of(B, a, w, row, first + s, mine[s]);
+      mine[s] = score_of(B, a, w, row, begin + s, mine[s]);
       most = max_f(most, mine[s]);
     }
 #pragma unroll
@@ -51,49 +51,87 @@ inline void weigh(const Buffers& B, const AttentionParams& a, const Work& w, int
   }
 }
 
-inline void decode_part(const Buffers& B, const Params& p, float* scratch) {
-  // The queries and the scores; later the sums of the values, of each warp.
-  __shared__ float pool[decode_warps * few_rows * few_depth];
-  __shared__ float most_of[few_rows];
-  __shared__ float sum_of[few_rows];
-  __shared__ int64_t q_base[few_rows];
-  float* queries = pool;
-  float* scores = pool + few_rows * few_depth;
-  const AttentionParams& a = p.attention;
+// `width` neighbours as they lie in memory. Loading only loads: what unpacks them comes when all loads are on their way.
+template <class T>
+struct Run {
+  static constexpr int bytes = width * int(sizeof(T)), piece_bytes = bytes < 16 ? bytes : 16, pieces = bytes / piece_bytes;
+  Bits<piece_bytes> piece[pieces];
+};
+template <bool fast, class T>
+inline Run<T> load_run(const T* from, int count) {
+  Run<T> run = {};
+  if (fast) {
+    if (count > 0) {
+#pragma unroll
+      for (int i = 0; i < Run<T>::pieces; ++i) run.piece[i] = reinterpret_cast<const Bits<Run<T>::piece_bytes>*>(from)[i];
+    }
+    return run;
+  }
+  T each[width];
+#pragma unroll
+  for (int e = 0; e < width; ++e) each[e] = e < count ? from[e] : T(0);
+  __builtin_memcpy(&run, each, sizeof(run));
+  return run;
+}
+
+// Whether all runs are whole and aligned.
+inline bool has_whole_runs(const Buffers& B, const AttentionParams& a) {
+  const int64_t strides = int64_t(a.q_b) | int64_t(a.q_h) | int64_t(a.q_t) | int64_t(a.k_b) | int64_t(a.k_g) | int64_t(a.k_s) | int64_t(a.v_b) |
+                          int64_t(a.v_g) | int64_t(a.v_s) | int64_t(a.d);
+  const uint64_t bases = uint64_t(q_elements(B)) | uint64_t(k_elements(B)) | uint64_t(v_elements(B));
+  return (strides & (width - 1)) == 0 && (bases & 15) == 0;
+}
+
+struct DecodeMemory {
+  float* pool;  // the scores; later the sums of the values, of each warp
+  float *most_of, *sum_of;
+};
+
+template <bool fast>
+inline void decode_keys(const Buffers& B, const AttentionParams& a, int64_t group, const DecodeMemory& memory, float* scratch) {
+  float* scores = memory.pool;
   const int64_t part_size = decode_part_keys(a.s);
-  const Quotient place = divide(group_index(), round_up_quotient(a.s, part_size));
+  const Quotient place = divide(group, round_up_quotient(a.s, part_size));
+  const int64_t begin = place.rest * part_size;
   const Work w = work_of(B, a, place.quotient, few_rows, few_depth);
-  const KeyRange range = keys_of(a, w);
-  const int64_t begin = place.rest * part_size, first = range.first > begin ? range.first : begin;
-  const int64_t last = smaller(range.last, begin + part_size);
-  const int keys = last > first ? int(last - first) : 0, rows = int(w.end_row - w.row0), depth = int(a.d), t = threadIdx.x;
+  const int rows = int(w.end_row - w.row0), depth = int(a.d), t = threadIdx.x, stored = int(smaller(part_size, a.s - begin));
   const int lanes = lanes_of(depth), slots = decode_threads / lanes, lane = t & (lanes - 1), slot = t / lanes;
   const int d0 = lane * width, count = d0 >= depth ? 0 : depth - d0 < width ? depth - d0 : width;
-  const int64_t k_start = w.b * int64_t(a.k_b) + w.g * int64_t(a.k_g) + first * int64_t(a.k_s) + d0;
-  const int64_t v_start = w.b * int64_t(a.v_b) + w.g * int64_t(a.v_g) + first * int64_t(a.v_s) + d0;
-  float v[width] = {};
-  if (slot < keys) chunk_v(B, v_start + slot * int64_t(a.v_s), count, v);  // on its way while scores are computed
-  if (t < rows) {
-    const Row row = row_of(a, w, w.row0 + t);
-    q_base[t] = w.b * int64_t(a.q_b) + row.h * int64_t(a.q_h) + row.t * int64_t(a.q_t);
+  const int64_t k_row = a.k_s, v_row = a.v_s;
+  const KStorage* k_from = k_elements(B) + w.b * int64_t(a.k_b) + w.g * int64_t(a.k_g) + begin * k_row + d0;
+  const VStorage* v_from = v_elements(B) + w.b * int64_t(a.v_b) + w.g * int64_t(a.v_g) + begin * v_row + d0;
+  // What lies behind the valid keys is loaded too, for the number of those is still on its way; it is not used.
+  const bool has_first = slot < stored;
+  Run<KStorage> k_run = load_run<fast>(k_from + (has_first ? slot : 0) * k_row, has_first ? count : 0);
+  Run<VStorage> v_run = load_run<fast>(v_from + (has_first ? slot : 0) * v_row, has_first ? count : 0);
+  Run<QStorage> q_run[few_rows];
+#pragma unroll
+  for (int r = 0; r < few_rows; ++r) {
+    const Row row = row_of(a, w, w.row0 + (r < rows ? r : 0));
+    q_run[r] = load_run<fast>(q_elements(B) + w.b * int64_t(a.q_b) + row.h * int64_t(a.q_h) + row.t * int64_t(a.q_t) + d0, r < rows ? count : 0);
   }
-  __syncthreads();
-  for (int r = 0; r < rows; ++r)
-    for (int d = t; d < depth; d += decode_threads) queries[r * few_depth + d] = load_q(B, q_base[r] + d);
-  __syncthreads();
+  const KeyRange range = keys_of(a, w);
+  // Keys of the part that count: from `skipped` to `keys`, both from `begin` on.
+  const int skipped = range.first > begin ? int(smaller(range.first - begin, part_size)) : 0;
+  const int keys = int(range.last - begin < 0 ? 0 : smaller(range.last - begin, stored));
   float q[few_rows][width];
 #pragma unroll
-  for (int r = 0; r < few_rows; ++r)
+  for (int r = 0; r < few_rows; ++r) {
+    QStorage each[width];
+    __builtin_memcpy(&each, &q_run[r], sizeof(each));
 #pragma unroll
-    for (int e = 0; e < width; ++e) q[r][e] = r < rows && e < count ? queries[r * few_depth + d0 + e] : 0.0f;
+    for (int e = 0; e < width; ++e) q[r][e] = q_value(each[e]);
+  }
   for (int s0 = 0; s0 < keys; s0 += slots) {
     const int s = s0 + slot;
-    float k[width] = {}, dot[few_rows] = {};
-    if (s < keys) chunk_k(B, k_start + s * int64_t(a.k_s), count, k);
+    KStorage k[width];
+    __builtin_memcpy(&k, &k_run, sizeof(k));
+    if (s + slots < keys) k_run = load_run<fast>(k_from + (s + slots) * k_row, count);
+    float dot[few_rows] = {};
 #pragma unroll
     for (int r = 0; r < few_rows; ++r) {
 #pragma unroll
-      for (int e = 0; e < width; ++e) dot[r] = fmaf(q[r][e], k[e], dot[r]);
+      for (int e = 0; e < width; ++e) dot[r] = fmaf(q[r][e], k_value(k[e]), dot[r]);
     }
     for (int mask = 1; mask < lanes; mask <<= 1) {
 #pragma unroll
@@ -104,16 +142,18 @@ inline void decode_part(const Buffers& B, const Params& p, float* scratch) {
       if (lane == r && s < keys) scores[r * most_part_keys + s] = dot[r];
   }
   __syncthreads();
-  weigh(B, a, w, first, keys, rows, scores, most_of, sum_of);
+  weigh(B, a, w, begin, skipped, keys, rows, scores, memory.most_of, memory.sum_of);
   __syncthreads();
   float sum[few_rows][width] = {};
   for (int s = slot; s < keys; s += slots) {
-    if (s != slot) chunk_v(B, v_start + s * int64_t(a.v_s), count, v);
+    VStorage v[width];
+    __builtin_memcpy(&v, &v_run, sizeof(v));
+    if (s + slots < keys) v_run = load_run<fast>(v_from + (s + slots) * v_row, count);
 #pragma unroll
     for (int r = 0; r < few_rows; ++r) {
       const float weight = r < rows ? scores[r * most_part_keys + s] : -1.0f;
 #pragma unroll
-      for (int e = 0; e < width; ++e) sum[r][e] = weight < 0.0f ? sum[r][e] : fmaf(weight, v[e], sum[r][e]);
+      for (int e = 0; e < width; ++e) sum[r][e] = weight < 0.0f ? sum[r][e] : fmaf(weight, v_value(v[e]), sum[r][e]);
     }
   }
   for (int mask = lanes; mask < 32; mask <<= 1) {
@@ -128,18 +168,27 @@ inline void decode_part(const Buffers& B, const Params& p, float* scratch) {
     for (int r = 0; r < few_rows; ++r)
 #pragma unroll
       for (int e = 0; e < width; ++e)
-        if (e < count) pool[(t / 32 * few_rows + r) * few_depth + d0 + e] = sum[r][e];
+        if (e < count) memory.pool[(t / 32 * few_rows + r) * few_depth + d0 + e] = sum[r][e];
   }
   __syncthreads();
-  float* mine = scratch + group_index() * decode_floats;
-  if (t < rows) mine[t] = most_of[t], mine[few_rows + t] = sum_of[t];
+  float* mine = scratch + group * decode_floats;
+  if (t < rows) mine[t] = memory.most_of[t], mine[few_rows + t] = memory.sum_of[t];
   for (int r = 0; r < rows; ++r)
     for (int d = t; d < depth; d += decode_threads) {
-      float all = pool[r * few_depth + d];
+      float all = memory.pool[r * few_depth + d];
 #pragma unroll
-      for (int warp = 1; warp < decode_warps; ++warp) all += pool[(warp * few_rows + r) * few_depth + d];
+      for (int warp = 1; warp < decode_warps; ++warp) all += memory.pool[(warp * few_rows + r) * few_depth + d];
       mine[2 * few_rows + r * few_depth + d] = all;
     }
+}
+
+inline void decode_part(const Buffers& B, const Params& p, float* scratch) {
+  __shared__ float pool[decode_warps * few_rows * few_depth];
+  __shared__ float most_of[few_rows];
+  __shared__ float sum_of[few_rows];
+  const DecodeMemory memory = {pool, most_of, sum_of};
+  if (has_whole_runs(B, p.attention)) decode_keys<true>(B, p.attention, group_index(), memory, scratch);
+  else decode_keys<false>(B, p.attention, group_index(), memory, scratch);
 }
 
 // A group for each row; a thread has up to two columns.

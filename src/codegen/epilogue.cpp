@@ -40,4 +40,11 @@ void emit_chunked_load(Code& code, const KernelDesc& d, const char* name, int op
   code.line("}");
 }
 
+void emit_elements(Code& code, const KernelDesc& d, const char* name, const char* prefix, int operand) {
+  const DType t = d.operands[size_t(operand)].dtype;
+  code.line("using ", prefix, "Storage = ", storage_type(t), ";");
+  code.line("inline const ", prefix, "Storage* ", name, "_elements(const Buffers& B) { return B.b", operand, "; }");
+  code.line("inline float ", name, "_value(", prefix, "Storage x) { return from_", to_string(t), "(x); }");
+}
+
 }  // namespace tenon::codegen

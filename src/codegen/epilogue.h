@@ -13,5 +13,7 @@ void emit_load(Code& code, const KernelDesc& desc, const char* name, int operand
 // That, and `inline void chunk_<name>(const Buffers& B, int64_t element, int count, float (&out)[width])`: `count`
 // neighbours, the rest of `out` 0. Of floats; `width` is in scope.
 void emit_chunked_load(Code& code, const KernelDesc& desc, const char* name, int operand);
+// An operand's memory and what its elements mean: `<prefix>Storage`, `<name>_elements(B)`, `<name>_value(x)`.
+void emit_elements(Code& code, const KernelDesc& desc, const char* name, const char* prefix, int operand);
 
 }  // namespace tenon::codegen

@@ -27,14 +27,6 @@ Code beginning(const KernelDesc& d, const ProgramText& text, int width) {
   return code;
 }
 
-// An operand's memory and what its elements mean.
-void emit_elements(Code& code, const KernelDesc& d, const char* name, const char* prefix, int operand) {
-  const DType t = d.operands[size_t(operand)].dtype;
-  code.line("using ", prefix, "Storage = ", storage_type(t), ";");
-  code.line("inline const ", prefix, "Storage* ", name, "_elements(const Buffers& B) { return B.b", operand, "; }");
-  code.line("inline float ", name, "_value(", prefix, "Storage x) { return from_", to_string(t), "(x); }");
-}
-
 int64_t tiles(int64_t n) { return (n + tile - 1) / tile; }
 
 // How a product of one row is shared out; as in vector_products.cuda.h.

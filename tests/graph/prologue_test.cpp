@@ -82,7 +82,7 @@ TEST_F(Prologues, RowsThatAreViewsKeepTheirStrides) {
   const Tensor wide = waves({3, 2, k}), g = waves({k});
   EXPECT_EQ(launches([&] { return linear(rms_norm(slice(wide, 1, 1, 2), g), q8(40, k)); }), 1);
   EXPECT_EQ(launches([&] { return linear(rms_norm(broadcast_to(slice(slice(wide, 0, 2, 3), 1, 1, 2), {2, 1, k}), g), q8(40, k)); }), 1);
-  EXPECT_EQ(launches([&] { return linear(rms_norm(flip(waves({1, k}), {1}), g), q8(40, k)); }), 2) << "not dense along k";
+  EXPECT_EQ(launches([&] { return linear(rms_norm(flip(waves({1, k}), 1), g), q8(40, k)); }), 2) << "not dense along k";
 }
 
 TEST_F(Prologues, OnlyWhereItIsWorthwhile) {
