@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "codegen/attention.h"
+#include "codegen/mma.h"
 #include "codegen/products.h"
 #include "codegen/region.h"
 #include "codegen/sorting.h"
@@ -44,9 +45,11 @@ Limits limits() {
   return l;
 }
 
-Source emit(const KernelDesc& desc, const Target&) {
+Source emit(const KernelDesc& desc, const Target& target) {
   const Family* f = find(desc);
-  return f ? f->emit(desc) : Source();
+  Source out = f ? f->emit(desc) : Source();
+  add_mma(desc, target, out);
+  return out;
 }
 
 Target target_of(const std::string& architecture) {
@@ -70,6 +73,7 @@ bool ships(const KernelDesc& d) {
 Extent extent(const KernelDesc& desc, const Source& source, const Params& params) {
   Extent out = find(desc)->extent(desc, params);
   out.groups.resize(source.phases.size());  // phases that a family leaves out do not run
+  choose_mma(desc, source, params, out);
   return out;
 }
 

@@ -25,4 +25,5 @@ extern const char* const scan;
 extern const char* const sort;
 extern const char* const scatter;
 extern const char* const sample;
+extern const char* const mma;
 }  // namespace tenon::codegen::texts
