@@ -18,6 +18,7 @@ struct Target {
   int capability = 80;              // compute capability: 10 * major + minor
   int max_threads = 1024;           // of one group
   int64_t shared_bytes = 48 << 10;  // of one group, static and dynamic; what is above 48 KiB must be dynamic
+  bool plain = false;               // only kernels that share no code with tuned ones
   bool operator==(const Target&) const = default;
 };
 

@@ -15,6 +15,7 @@ constexpr int threads = 256;
 constexpr int64_t few_rows = 8;          // have kernels of their own
 constexpr int64_t enough_groups = 160;   // fewer large tiles than this leave multiprocessors idle
 constexpr int64_t shared_bytes = 64 << 10;
+constexpr int64_t most_k = int64_t(1) << 30;
 
 // Which elements lie side by side, those along k or those along the other axis, and the size of a tile.
 struct Variant {
@@ -45,11 +46,14 @@ bool takes(const KernelDesc& d) {
 
 bool multiplies_f16(const KernelDesc& d) { return !is_quant(d) && dtype_of(d, 0) == DType::f16 && dtype_of(d, 1) == DType::f16; }
 
+// Whether an operand's elements are what the units multiply.
+bool is_raw(const KernelDesc& d, int operand) { return dtype_of(d, operand) == (multiplies_f16(d) ? DType::f16 : DType::bf16); }
+
 // The type through which mma.cuda.h reads an operand.
 void emit_factor(Code& code, const KernelDesc& d, const std::string& name, int operand) {
   const DType t = dtype_of(d, operand);
   const std::string b = cat("B.b", operand);
-  const bool raw = t == (multiplies_f16(d) ? DType::f16 : DType::bf16);
+  const bool raw = is_raw(d, operand);
   code.line("struct ", name, " {");
   code.line("static constexpr int parts = ", raw ? 1 : 2, ";");
   if (raw) {
@@ -128,14 +132,16 @@ int64_t quant_groups(const KernelDesc& d, const QuantMatmulParams& p, int64_t si
 }  // namespace
 
 void add_mma(const KernelDesc& d, const Target& target, Source& source) {
-  if (source.phases.empty() || target.capability < 80 || target.shared_bytes < shared_bytes || !takes(d)) return;
+  if (source.phases.empty() || target.plain || target.capability < 80 || target.shared_bytes < shared_bytes || !takes(d)) return;
   const ProgramText text(d);
   Code code;
   emit_factors(code, d);
   const int count = is_quant(d) ? quant_variants : int(std::size(variants));
   for (const Variant& v : std::span(variants, size_t(count))) {
     const std::string name = kernel_name(d) + v.suffix;
-    emit_entry(code, text, name, threads, Scratch::no, [&] { is_quant(d) ? emit_quant_body(code, d, v) : emit_matmul_body(code, v); });
+    // Two groups to a multiprocessor, where their registers fit.
+    const bool two = v.size == 64 || (is_raw(d, 0) && is_raw(d, 1));
+    emit_entry(code, text, name, Bounds(threads, two ? 2 : 1), Scratch::no, [&] { is_quant(d) ? emit_quant_body(code, d, v) : emit_matmul_body(code, v); });
     source.phases.push_back({name, threads, shared_bytes});
   }
   source.text += cat("\nnamespace tenon {\nnamespace gpu {\n", code.text(), "}  // namespace gpu\n}  // namespace tenon\n");
@@ -146,7 +152,8 @@ void choose_mma(const KernelDesc& d, const Source& source, const Params& params,
   const auto begin = std::find_if(source.phases.begin(), source.phases.end(), [](const Phase& p) { return p.entry.find("_mma_") != p.entry.npos; });
   if (begin == source.phases.end()) return;
   const int64_t m = is_quant(d) ? int64_t(params.quant_matmul.m) : int64_t(params.matmul.m);
-  if (m <= few_rows || std::all_of(extent.groups.begin(), extent.groups.end(), [](int64_t g) { return g == 0; })) return;
+  const int64_t k = is_quant(d) ? int64_t(params.quant_matmul.k) : int64_t(params.matmul.k);
+  if (m <= few_rows || k > most_k || std::all_of(extent.groups.begin(), extent.groups.end(), [](int64_t g) { return g == 0; })) return;
   bool a_by_k = true, b_by_k = true;
   if (!is_quant(d)) {
     const MatmulParams& p = params.matmul;

@@ -88,7 +88,7 @@ inline void multiply_add(float (&acc)[4], const uint32_t (&a)[4], uint32_t b0, u
 constexpr int threads = 256, tile_k = 32;
 
 struct Matrix {  // of `rows` (those of out, or its columns) by k
-  int64_t rows, k;
+  int64_t rows, k;  // k below 2^31
   int64_t start;   // number of its first element
   int64_t stride;  // from a row to the next, where elements along k lie side by side; else from a k to the next
 };
@@ -103,55 +103,83 @@ inline void split(float x, uint32_t& high, uint32_t& low) {
 
 // A tile of an operand, `size` rows by 32, in shared memory: chunks of 8 elements that lie side by side in memory, 4 to
 // a row of the tile, or size / 8 to each k. They are swizzled so that the eight that a load of matrices reads at once
-// lie in different banks.
+// lie in different banks. An object is what a thread needs to read its chunks of one tile after the other along k.
 template <class F, bool by_k, int size>
 struct Tile {
   static constexpr int each = size * tile_k / 8 / threads, part_bytes = size * tile_k * 2, bytes = F::parts * part_bytes;
+  static constexpr int apart = part_bytes / each;  // bytes from one of a thread's chunks to its next one
 
-  struct Chunk {
-    int64_t at;
-    int count, place;
-  };
-  // Number i of this thread, of the tile that begins at row0 and k0.
-  static Chunk chunk(const Matrix& x, int64_t row0, int64_t k0, int i) {
-    const int number = int(threadIdx.x) + i * threads;
+  int64_t at;       // number of the first element of chunk 0
+  int64_t leap;     // from chunk 0 to chunk 1
+  int64_t advance;  // from a tile to the next
+  int left[each];   // elements of a chunk that exist: those along k still to come, or the width
+  int k;            // not by_k: those of chunk 0 still to come, along k
+  int place;        // of chunk 0
+  bool aligned;
+
+  Tile(const Buffers& B, const Matrix& x, int64_t row0) {
+    const int number = int(threadIdx.x);
     if constexpr (by_k) {
       const int row = number / 4, c = number % 4;
-      const int64_t k = k0 + c * 8, left = row0 + row < x.rows && k < x.k ? smaller(x.k - k, 8) : 0;
-      return {x.start + (row0 + row) * x.stride + k, int(left), row * 64 + ((c ^ (row >> 1 & 3)) << 4)};
+      at = x.start + (row0 + row) * x.stride + c * 8;
+      leap = threads / 4 * x.stride;
+      advance = tile_k;
+      for (int i = 0; i < each; ++i) left[i] = row0 + row + i * (threads / 4) < x.rows ? int(x.k) - c * 8 : 0;
+      place = row * 64 + ((c ^ (row >> 1 & 3)) << 4);
     } else {
-      const int k = number / (size / 8), c = number % (size / 8);
-      const int64_t row = row0 + c * 8, left = k0 + k < x.k && row < x.rows ? smaller(x.rows - row, 8) : 0;
-      return {x.start + (k0 + k) * x.stride + row, int(left), k * size * 2 + ((c ^ (k & 7)) << 4)};
+      constexpr int wide = size / 8;
+      const int row = number / wide, c = number % wide;
+      at = x.start + row * x.stride + row0 + c * 8;
+      leap = threads / wide * x.stride;
+      advance = tile_k * x.stride;
+      left[0] = int(smaller(x.rows - row0 - c * 8, 8));
+      k = int(x.k) - row;
+      place = row * size * 2 + ((c ^ (row & 7)) << 4);
+    }
+    if constexpr (F::parts == 1) aligned = (uint64_t(F::raw(B) + x.start) & 15) == 0 && (x.stride & 7) == 0;
+  }
+
+  int count(int i) const {
+    const int n = by_k ? left[i] : k > i * (threads / (size / 8)) ? left[0] : 0;
+    return n < 0 ? 0 : n > 8 ? 8 : n;
+  }
+  void go_on() {
+    at += advance;
+    if constexpr (by_k) {
+#pragma unroll
+      for (int i = 0; i < each; ++i) left[i] -= tile_k;
+    } else {
+      k -= tile_k;
     }
   }
 
   // Operands of one part go straight to shared memory.
-  static void copy(const Buffers& B, const Matrix& x, int64_t row0, int64_t k0, Place to) {
+  void copy(const Buffers& B, Place to) {
     const uint16_t* raw = F::raw(B);
-    const bool aligned = (uint64_t(raw + x.start) & 15) == 0 && (x.stride & 7) == 0;
 #pragma unroll
     for (int i = 0; i < each; ++i) {
-      const Chunk c = chunk(x, row0, k0, i);
+      const int n = count(i);
+      const uint16_t* from = raw + at + i * leap;
       if (aligned) {
-        copy_chunk(to + c.place, raw + (c.count ? c.at : x.start), c.count * 2);
+        copy_chunk(to + place + i * apart, n ? from : raw, n * 2);
         continue;
       }
       uint16_t out[8];
-      load_chunk<8>(raw + c.at, c.count, out);
-      store_chunk_at(to + c.place, __builtin_bit_cast(Bits<16>, out));
+      load_chunk<8>(from, n, out);
+      Bits<16> bits;
+      __builtin_memcpy(&bits, &out, 16);
+      store_chunk_at(to + place + i * apart, bits);
     }
+    go_on();
   }
 
   // Those of two wait in registers.
-  static void fetch(const Buffers& B, const Matrix& x, int64_t row0, int64_t k0, float (&held)[each][8]) {
+  void fetch(const Buffers& B, float (&held)[each][8]) {
 #pragma unroll
-    for (int i = 0; i < each; ++i) {
-      const Chunk c = chunk(x, row0, k0, i);
-      F::fetch(B, c.at, c.count, held[i]);
-    }
+    for (int i = 0; i < each; ++i) F::fetch(B, at + i * leap, count(i), held[i]);
+    go_on();
   }
-  static void put(const Matrix& x, const float (&held)[each][8], Place to) {
+  void put(const float (&held)[each][8], Place to) const {
 #pragma unroll
     for (int i = 0; i < each; ++i) {
       uint32_t high[4], low[4];
@@ -163,9 +191,8 @@ struct Tile {
         high[e] = h[0] | h[1] << 16;
         low[e] = l[0] | l[1] << 16;
       }
-      const int place = chunk(x, 0, 0, i).place;
-      store_chunk_at(to + place, {high[0], high[1], high[2], high[3]});
-      store_chunk_at(to + part_bytes + place, {low[0], low[1], low[2], low[3]});
+      store_chunk_at(to + place + i * apart, {high[0], high[1], high[2], high[3]});
+      store_chunk_at(to + part_bytes + place + i * apart, {low[0], low[1], low[2], low[3]});
     }
   }
 
@@ -203,31 +230,33 @@ inline void product(const Buffers& B, const Params& p, const Matrix& a, const Ma
   float acc[high][wide][4] = {};
   float held_a[TileA::each][8], held_b[TileB::each][8];
 
-  const int64_t steps = (a.k + tile_k - 1) / tile_k;
-  const auto begin_load = [&](int64_t step) {
-    const Place slot = memory + int(step % slots) * slot_bytes;
+  TileA tile_a(B, a, m0);
+  TileB tile_b(B, b, n0);
+  const int steps = (int(a.k) + tile_k - 1) / tile_k;
+  const auto begin_load = [&](int step) {
+    const Place slot = memory + step % slots * slot_bytes;
     if (step < steps) {
-      if constexpr (A::parts == 1) TileA::copy(B, a, m0, step * tile_k, slot);
-      else TileA::fetch(B, a, m0, step * tile_k, held_a);
-      if constexpr (W::parts == 1) TileB::copy(B, b, n0, step * tile_k, slot + TileA::bytes);
-      else TileB::fetch(B, b, n0, step * tile_k, held_b);
+      if constexpr (A::parts == 1) tile_a.copy(B, slot);
+      else tile_a.fetch(B, held_a);
+      if constexpr (W::parts == 1) tile_b.copy(B, slot + TileA::bytes);
+      else tile_b.fetch(B, held_b);
     }
     commit_copies();
   };
-  const auto end_load = [&](int64_t step) {
-    const Place slot = memory + int(step % slots) * slot_bytes;
+  const auto end_load = [&](int step) {
+    const Place slot = memory + step % slots * slot_bytes;
     if (step >= steps) return;
-    if constexpr (A::parts == 2) TileA::put(a, held_a, slot);
-    if constexpr (W::parts == 2) TileB::put(b, held_b, slot + TileA::bytes);
+    if constexpr (A::parts == 2) tile_a.put(held_a, slot);
+    if constexpr (W::parts == 2) tile_b.put(held_b, slot + TileA::bytes);
   };
 
 #pragma unroll
   for (int s = 0; s + 1 < slots; ++s) begin_load(s), end_load(s);
-  for (int64_t step = 0; step < steps; ++step) {
+  for (int step = 0; step < steps; ++step) {
     wait_for_copies<slots - 2>();
     __syncthreads();  // this step has come, and the slot of the one before is free
     begin_load(step + slots - 1);
-    const Place slot = memory + int(step % slots) * slot_bytes;
+    const Place slot = memory + step % slots * slot_bytes;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       uint32_t y[W::parts][(wide + 1) / 2][4];

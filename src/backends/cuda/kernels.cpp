@@ -42,15 +42,19 @@ std::vector<Kernel*> not_loaded(std::span<const PlannedLaunch> launches) {
 
 Kernel* KernelTexts::find(const KernelDesc& desc, KernelChoice choice) {
   if (choice == KernelChoice::fixed && !codegen::ships(desc)) return nullptr;
+  const bool plain = choice == KernelChoice::plain;
   Lock lock(mutex_);
   const uint64_t h = hash(desc);
   auto [begin, end] = kernels_.equal_range(h);
-  auto it = std::find_if(begin, end, [&](const auto& entry) { return entry.second->desc == desc; });
+  auto it = std::find_if(begin, end, [&](const auto& entry) { return entry.second->plain == plain && entry.second->desc == desc; });
   if (it == end) {
     auto made = std::make_unique<Kernel>();
     made->desc = desc;
     made->name = kernel_name(desc);
-    made->source = generator_.emit(desc, target_);
+    made->plain = plain;
+    codegen::Target target = target_;
+    target.plain = plain;
+    made->source = generator_.emit(desc, target);
     it = kernels_.emplace(h, std::move(made));
   }
   return it->second->source.phases.empty() ? nullptr : it->second.get();

@@ -20,6 +20,7 @@ struct Generator {
 
 struct Kernel : BackendKernel {
   KernelDesc desc;
+  bool plain = false;               // made without tuned phases
   codegen::Source source;
   std::vector<std::byte> image;     // found, not yet loaded
   std::vector<Function> functions;  // one per phase; empty until loaded
