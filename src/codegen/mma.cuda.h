@@ -75,10 +75,10 @@ inline void load_matrices(Place from, uint32_t (&out)[4]) {
 }
 inline void multiply_add(float (&acc)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
   if constexpr (is_f16)
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]), "+f"(acc[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   else
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]), "+f"(acc[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 #endif
@@ -93,7 +93,8 @@ struct Matrix {  // of `rows` (those of out, or its columns) by k
   int64_t stride;  // from a row to the next, where elements along k lie side by side; else from a k to the next
 };
 
-// High and low part. The high one is cut off, not rounded, so that no finite value becomes infinite.
+// High and low part. The high one is cut off, not rounded: of finite values only those within 2^-17 of the largest become
+// infinite, where the low part is rounded.
 inline void split(float x, uint32_t& high, uint32_t& low) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, x);
   const float rest = x - __builtin_bit_cast(float, bits & 0xffff0000u);
@@ -165,7 +166,8 @@ struct Tile {
         continue;
       }
       uint16_t out[8];
-      load_chunk<8>(from, n, out);
+#pragma unroll
+      for (int e = 0; e < 8; ++e) out[e] = e < n ? from[e] : uint16_t(0);
       Bits<16> bits;
       __builtin_memcpy(&bits, &out, 16);
       store_chunk_at(to + place + i * apart, bits);
@@ -256,6 +258,7 @@ inline void product(const Buffers& B, const Params& p, const Matrix& a, const Ma
     wait_for_copies<slots - 2>();
     __syncthreads();  // this step has come, and the slot of the one before is free
     begin_load(step + slots - 1);
+    __syncwarp();  // lanes that loads led apart must be together for what follows
     const Place slot = memory + step % slots * slot_bytes;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {

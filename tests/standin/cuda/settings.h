@@ -1,6 +1,6 @@
 // What the stand-in is told by environment variables, read at each use so that a test can change them:
 //   TENON_STANDIN_DEVICES       how many devices there are (1)
-//   TENON_STANDIN_CAPABILITY    their compute capability, 10 * major + minor (75: no matrix units, which it cannot run)
+//   TENON_STANDIN_CAPABILITY    their compute capability, 10 * major + minor (75: no matrix units; at 80 their kernels run by twins)
 //   TENON_STANDIN_MEMORY        bytes of each (4 GiB)
 //   TENON_STANDIN_ARCHITECTURES what its NVRTC compiles for ("75,80,86,89,90,100,120")
 //   TENON_STANDIN_CHECK         1: its NVRTC compiles each text at once, and fails as the real one does
