@@ -193,7 +193,7 @@ inline A merged_in_warp(A a) {
 }
 // Merges over a team of 32 threads (a warp) or of a whole group; every thread gets the result.
 template <int team, class A>
-inline A merged(A a) {
+inline A merged_in_order(A a) {
   a = merged_in_warp(a);
   if (team == 32) return a;
   __shared__ uint64_t parts[(team / 32) * 4];
@@ -209,6 +209,35 @@ inline A merged(A a) {
     all.merge(part);
   }
   return all;
+}
+template <int team, class A>
+inline A merged(A a) { return merged_in_order<team>(a); }
+
+// The maximum of all first, so that a thread scales its sum once.
+template <int team, class T>
+inline SumExpOf<T> merged(SumExpOf<T> a) {
+  const T top = merged_in_order<team>(MaxOf<T>{a.top}).value;
+  const T scaled = top == Of<T>::lowest() ? a.sum : a.sum * Of<T>::exponential(a.top - top);
+  return {top, merged_in_order<team>(SumOf<T>{scaled}).value};
+}
+
+// What the first thread with elements counts from.
+template <class T> struct FirstOf {
+  T first, count;
+  void merge(const FirstOf& later) {
+    if (count == T(0)) *this = later;
+  }
+};
+// The mean of all first, so that there is one division; in order where something is too large for that, or no number.
+template <int team, class T>
+inline SumSqDevOf<T> merged(SumSqDevOf<T> a) {
+  const T first = merged_in_order<team>(FirstOf<T>{a.first, a.count}).first, count = merged_in_order<team>(SumOf<T>{a.count}).value;
+  if (count == T(0)) return {};
+  const T apart = a.count == T(0) ? T(0) : (a.first - first) + a.mean;
+  const T mean = merged_in_order<team>(SumOf<T>{a.count * apart}).value / count, off = apart - mean;
+  const T sum = merged_in_order<team>(SumOf<T>{a.sum + a.count * (off * off)}).value;
+  if (sum < -Of<T>::lowest()) return {first, mean, sum, count};
+  return merged_in_order<team>(a);
 }
 
 }  // namespace gpu
