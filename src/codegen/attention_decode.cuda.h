@@ -60,17 +60,17 @@ struct Run {
 template <bool fast, class T>
 inline Run<T> load_run(const T* from, int count) {
   Run<T> run = {};
-  if (fast) {
+  if constexpr (fast) {
     if (count > 0) {
 #pragma unroll
       for (int i = 0; i < Run<T>::pieces; ++i) run.piece[i] = reinterpret_cast<const Bits<Run<T>::piece_bytes>*>(from)[i];
     }
-    return run;
-  }
-  T each[width];
+  } else {
+    T each[width];
 #pragma unroll
-  for (int e = 0; e < width; ++e) each[e] = e < count ? from[e] : T(0);
-  __builtin_memcpy(&run, each, sizeof(run));
+    for (int e = 0; e < width; ++e) each[e] = e < count ? from[e] : T(0);
+    __builtin_memcpy(&run, each, sizeof(run));
+  }
   return run;
 }
 

@@ -20,7 +20,7 @@ template <bool fast>
 inline XBits load_x(const Buffers& B, const Factors& f, int64_t u, bool inside) {
   const int64_t k = inside ? lane_k(u) : 0;
   XBits bits;
-  if (fast) {
+  if constexpr (fast) {
 #pragma unroll
     for (int i = 0; i < x_pieces; ++i) bits.piece[i] = *reinterpret_cast<const Bits<piece_bytes>*>(a_elements(B) + f.a + k + i * width);
   } else {
@@ -43,12 +43,15 @@ template <bool fast>
 inline RawBits load_raw(const Buffers& B, const Factors& f, int64_t n, int64_t u, bool inside) {
   const int64_t k = inside ? lane_k(u) : 0;
   const BStorage* from = b_elements(B) + f.b + n * f.b_col + k;
-  if (fast) return *reinterpret_cast<const Bits<16>*>(from);
-  BStorage each[vector_width];
-#pragma unroll
-  for (int e = 0; e < vector_width; ++e) each[e] = k + e < f.k ? from[e] : BStorage(0);
   RawBits bits;
-  __builtin_memcpy(&bits, each, sizeof(bits));
+  if constexpr (fast) {
+    bits = *reinterpret_cast<const Bits<16>*>(from);
+  } else {
+    BStorage each[vector_width];
+#pragma unroll
+    for (int e = 0; e < vector_width; ++e) each[e] = k + e < f.k ? from[e] : BStorage(0);
+    __builtin_memcpy(&bits, each, sizeof(bits));
+  }
   return bits;
 }
 inline float dot_unit(const RawBits& bits, bool inside, const float (&x)[vector_width], float sum) {

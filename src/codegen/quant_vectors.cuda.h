@@ -20,7 +20,7 @@ inline XBits load_x(const Buffers& B, const Factors& f, int64_t u, bool inside) 
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const AStorage* piece = from + i * (format == 80 ? 4 : 16);
-    if (fast) bits.piece[i] = *reinterpret_cast<const Bits<piece_bytes>*>(piece);
+    if constexpr (fast) bits.piece[i] = *reinterpret_cast<const Bits<piece_bytes>*>(piece);
     else __builtin_memcpy(&bits.piece[i], piece, piece_bytes);
   }
   return bits;
