@@ -4,7 +4,7 @@
 #   tools/run_standin.sh [FILTER]
 #
 # Then their coverage, a short soak of a model, and the small version of the tests of large sizes.
-# TENON_TEST_SAMPLE=n takes one variant in n of each case (default 6; with TENON_TEST_ALL=1 all of them). Kernels' texts go
+# TENON_TEST_SAMPLE=n takes one variant in n of each case (default 16; with TENON_TEST_ALL=1 all of them). Kernels' texts go
 # to build/kernel_texts/standin, for tools/check_kernels.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -20,7 +20,7 @@ export TENON_TEST_DEVICE=cuda TENON_KERNEL_CACHE=off TENON_TEST_PLAN_FIRST=1
 export TENON_CUDA_LIBRARY=$library/libstandin_cuda.so TENON_NVRTC_LIBRARY=$library/libstandin_nvrtc.so
 export TENON_STANDIN_KEEP=$PWD/$texts
 if [ -z "${TENON_TEST_SAMPLE:-}" ]; then
-  if [ -n "${TENON_TEST_ALL:-}" ]; then TENON_TEST_SAMPLE=1; else TENON_TEST_SAMPLE=6; fi
+  if [ -n "${TENON_TEST_ALL:-}" ]; then TENON_TEST_SAMPLE=1; else TENON_TEST_SAMPLE=16; fi
 fi
 export TENON_TEST_SAMPLE
 
@@ -36,7 +36,7 @@ done
 for process in "${running[@]}"; do wait "$process" || failed=1; done
 # Its kernels are among those that were compiled by then.
 run coverage 'OpTable.CommittedCoverageIsWhatRuns' || failed=1
-run more 'Soak.*:BigMemory.*' TENON_TEST_SOAK=25 || failed=1
+run more 'Soak.*:BigMemory.*' TENON_TEST_SOAK=${TENON_TEST_SOAK:-25} || failed=1
 for log in "$logs"/*.log; do
   [ "$failed" = 0 ] || grep -A 6 "Failure$" "$log" | head -n 60
   grep -E "SAMPLE|FAILED|PASSED" "$log" | tail -n 20

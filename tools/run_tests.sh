@@ -50,7 +50,7 @@ step_kernels() {
   for tokens in 1 16 256; do
     TENON_KERNEL_TEXTS=$tuned "$tenon" plan "$model" --tokens "$tokens" --device null:cuda >/dev/null || return
   done
-  tools/check_kernels --jobs "$jobs" --sample 10 --arch sm_80,sm_90a "$standin" || return
+  tools/check_kernels --jobs "$jobs" --sample 30 --arch sm_80,sm_90a "$standin" || return
   tools/check_kernels --jobs "$jobs" --arch sm_80,sm_90a "$tuned" || return
   [ -n "$all" ] || return 0
   tools/check_kernels --jobs "$jobs" --sample 4 --arch sm_75,sm_100 "$standin" &&
