@@ -16,17 +16,6 @@ const char* lane_type(Lane lane) {
   return "";
 }
 
-char lane_letter(Lane lane) {
-  switch (lane) {
-    case Lane::f32: return 'f';
-    case Lane::i32: return 'i';
-    case Lane::u32: return 'u';
-    case Lane::f64: return 'd';
-    case Lane::i64: return 'l';
-  }
-  return 0;
-}
-
 const char* storage_type(DType dtype) {
   switch (dtype) {
     case DType::f32: return "float";

@@ -8,7 +8,6 @@
 namespace tenon::codegen {
 
 const char* lane_type(Lane lane);       // "float"
-char lane_letter(Lane lane);            // 'f': the suffix of its instructions
 const char* storage_type(DType dtype);  // "uint16_t" for f16
 int storage_bytes(DType dtype);         // of one element; 0 for quantised dtypes
 

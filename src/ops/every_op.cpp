@@ -21,22 +21,11 @@ constexpr DType quantised[] = {DType::q8_0, DType::q4_0, DType::q4_1};
 
 bool is_number(DType t) { return t != DType::bool_; }
 
-char lane_letter(DType t) {
-  switch (graph::lane_of(t)) {
-    case Lane::f32: return 'f';
-    case Lane::i32: return 'i';
-    case Lane::u32: return 'u';
-    case Lane::f64: return 'd';
-    case Lane::i64: return 'l';
-  }
-  return 0;
-}
-
 // Instructions that are not the op of a node: conversions are casts, and random bits a node of their own.
 bool is_node_op(ScalarOp op) { return op < ScalarOp::to_f32; }
 
 bool takes(ScalarOp op, DType t) {
-  if (std::string_view(info(op).lanes).find(lane_letter(t)) == std::string_view::npos) return false;
+  if (std::string_view(info(op).lanes).find(lane_letter(graph::lane_of(t))) == std::string_view::npos) return false;
   if (is_number(t)) return true;
   switch (op) {  // no arithmetic on bool
     case ScalarOp::eq: case ScalarOp::ne: case ScalarOp::lt: case ScalarOp::le: case ScalarOp::bit_and: case ScalarOp::bit_or:

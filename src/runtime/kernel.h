@@ -17,6 +17,7 @@ namespace tenon {
 
 enum class Lane : uint8_t { f32, i32, u32, f64, i64 };
 constexpr bool is_wide(Lane lane) { return lane == Lane::f64 || lane == Lane::i64; }  // 8 bytes; the others have 4
+char lane_letter(Lane lane);  // 'f', 'i', 'u', 'd', 'l': as in the table of scalar ops
 constexpr bool is_float(Lane lane) { return lane == Lane::f32 || lane == Lane::f64; }
 
 enum class ScalarOp : uint8_t {

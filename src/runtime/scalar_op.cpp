@@ -42,4 +42,15 @@ const char* to_string(ReduceOp op) {
   return "unknown";
 }
 
+char lane_letter(Lane lane) {
+  switch (lane) {
+    case Lane::f32: return 'f';
+    case Lane::i32: return 'i';
+    case Lane::u32: return 'u';
+    case Lane::f64: return 'd';
+    case Lane::i64: return 'l';
+  }
+  return 0;
+}
+
 }  // namespace tenon

@@ -9,16 +9,18 @@
 #include <stdexcept>
 #include <vector>
 
+#include "support/thrown.h"
 #include "tenon/error.h"
 
 namespace tenon {
 namespace {
+using tenon::testing::error_of;
 
 // A folder that is removed with its files.
 class TempFolder {
  public:
   TempFolder() {
-    path_ = testing::TempDir() + "tenon_byte_source_XXXXXX";
+    path_ = ::testing::TempDir() + "tenon_byte_source_XXXXXX";
     if (!mkdtemp(path_.data())) throw std::runtime_error("no temporary folder");
   }
   ~TempFolder() {
@@ -45,17 +47,6 @@ std::string read_string(const ByteSource& source, int64_t offset, size_t count) 
   std::string out(count, '?');
   source.read(offset, std::as_writable_bytes(std::span(out)));
   return out;
-}
-
-template <class F>
-Error error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error(ErrorCode::internal, "");
 }
 
 void expect_contains(const Error& e, std::string_view text) {

@@ -16,10 +16,12 @@
 #include <vector>
 
 #include "gguf_writer.h"
+#include "support/thrown.h"
 #include "tenon/error.h"
 
 namespace tenon {
 namespace {
+using tenon::testing::error_of;
 
 using test::ByteWriter;
 using test::GgufWriter;
@@ -28,17 +30,6 @@ using Bytes = std::vector<std::byte>;
 constexpr uint32_t f32_id = 0, q8_0_id = 8, q4_K_id = 12;
 
 Gguf open_bytes(const Bytes& bytes) { return Gguf::open(memory_source("test.gguf", bytes)); }
-
-template <class F>
-Error error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error(ErrorCode::internal, "");
-}
 
 void expect_contains(const Error& e, std::string_view text) {
   EXPECT_NE(std::string_view(e.what()).find(text), std::string_view::npos) << e.what() << " lacks " << text;

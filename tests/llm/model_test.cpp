@@ -6,11 +6,13 @@
 
 #include "llm/tiny_model.h"
 #include "support/lowering.h"
+#include "support/thrown.h"
 #include "tenon/tenon.h"
 
 namespace {
 
 using namespace tenon;
+using tenon::testing::error_of;
 using llm::Finish;
 using llm::GenerateOptions;
 using llm::Generation;
@@ -202,17 +204,6 @@ TEST(LlmModel, AnExceptionFromOnPieceLeavesTheModelUsable) {
   EXPECT_EQ(g.ids, expected);
 }
 
-template <class F>
-Error error_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e;
-  }
-  ADD_FAILURE() << "no error";
-  return Error(ErrorCode::internal, "");
-}
-
 TEST(LlmModel, TheContextIsALimit) {
   Model model = load({.context = 64}, "cpu", with_context(16));
   EXPECT_EQ(model.context(), 16);
@@ -318,7 +309,7 @@ TEST(LlmModel, AWrongShapeNamesBoth) {
 
 TEST(LlmModel, PlansWithoutReadingWeights) {
   const modes::InLowerMode tuned(modes::LowerMode::tuned);
-  const std::string path = testing::TempDir() + "tenon_plan_test.gguf";
+  const std::string path = ::testing::TempDir() + "tenon_plan_test.gguf";
   const std::vector<std::byte> bytes = TinyModel{.quantised = true}.build();
   std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
   for (const char* name : {"cpu", "null:roomy", "null:webgpu", "null:tiny", "null:cuda"})

@@ -4,29 +4,14 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/hazard_fixture.h"
 #include "runtime/device_context.h"
-#include "support/compare.h"
 #include "tenon/tenon.h"
 
 namespace tenon::testing {
 namespace {
 
-constexpr float inf = std::numeric_limits<float>::infinity();
-const float nan_ = std::nanf("");
-using Floats = std::vector<float>;
-
-class HazardSiblings : public ::testing::TestWithParam<const char*> {
- protected:
-  Device d = Device::open(GetParam());
-  Tensor f32(std::initializer_list<float> v, Shape s) { return Tensor::from<float>(v, std::move(s), d); }
-  Tensor row(std::initializer_list<float> v) { return f32(v, {int64_t(v.size())}); }
-  static std::string check(const Tensor& got, DType t, Shape shape, std::vector<double> want, double within = 0) {
-    return difference({t, std::move(shape), {want.begin(), want.end()}}, read(got), {.absolute = within, .nan_equal = true});
-  }
-  static std::string check(const Tensor& got, Shape shape, std::vector<double> want, double within = 0) {
-    return check(got, DType::f32, std::move(shape), std::move(want), within);
-  }
-};
+class HazardSiblings : public HazardFixture {};
 INSTANTIATE_TEST_SUITE_P(Devices, HazardSiblings, ::testing::Values("host", "cpu"), [](const auto& p) { return std::string(p.param); });
 
 TEST_P(HazardSiblings, S1_MasksThatHideARow) {

@@ -14,6 +14,7 @@
 #include "backends/cuda/staging.h"
 #include "base/cat.h"
 #include "runtime/device_context.h"
+#include "support/thrown.h"
 #include "tenon/device.h"
 #include "tenon/error.h"
 
@@ -101,14 +102,6 @@ void run(Backend& b, const char* family, Handle in, Handle out, int64_t n) {
   b.dispatch(*k, views, p, {scalars, 0, Access::in}, grid);
 }
 
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
 TEST(CudaBackend, WritesCopiesAndReads) {

@@ -13,6 +13,7 @@
 #include "backends/cuda/standin.h"
 #include "base/cat.h"
 #include "llm/tiny_model.h"
+#include "support/thrown.h"
 #include "tenon/llm.h"
 #include "tenon/tenon.h"
 
@@ -20,16 +21,6 @@ namespace tenon::testing {
 namespace {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
-
-Error error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error(ErrorCode::internal, "nothing was thrown");
-}
 
 Tensor vector_of(int64_t n, float value, const Device& d) {
   const std::vector<float> values(size_t(n), value);

@@ -11,6 +11,7 @@
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/standin.h"
 #include "base/cat.h"
+#include "support/thrown.h"
 #include "tenon/kernel_cache.h"
 #include "tenon/tenon.h"
 
@@ -26,14 +27,6 @@ bool has(const std::string& all, const std::string& part) { return all.find(part
 std::vector<std::byte> bytes(std::string_view s) {
   const auto b = std::as_bytes(std::span(s));
   return {b.begin(), b.end()};
-}
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 class ImagesTest : public ::testing::Test {

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/standin.h"
