@@ -58,10 +58,10 @@ const std::string& setting() {
   return all;
 }
 
-// A name in the cache folder that no other process or thread has.
+// A name in the cache folder that no other process, thread or library has (this file is part of two libraries).
 fs::path own_path(const std::string& ending) {
   static std::atomic<int> count{0};
-  return cache_folder() / (".w" + std::to_string(::getpid()) + "_" + std::to_string(count++) + ending);
+  return cache_folder() / (".w" + std::to_string(::getpid()) + "_" + std::to_string(uintptr_t(&count)) + "_" + std::to_string(count++) + ending);
 }
 
 // Exit status; what the compiler prints goes to *log.
