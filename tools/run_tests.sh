@@ -11,9 +11,8 @@
 #   cli      the command line: options, JSON, pipes, Ctrl-C, bad input
 #   readme   the README's example and commands
 #   install  an outside project against the installed library
-#   clang    build with clang 19
 #   wasm     compile everything up to llm for WebAssembly
-#   asan     the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#   asan     build with clang 19, warnings as errors; the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   tsan     the C++ tests under ThreadSanitizer (with TENON_TEST_ALL=1, or by name)
 #   mutation breaking single lines makes tests fail (with TENON_TEST_ALL=1, or by name)
 #
@@ -31,12 +30,20 @@ export OPENBLAS_NUM_THREADS=2
 
 build() { tools/build.sh "$1" "$jobs"; }
 
+# shards PRESET PROGRAM: the GoogleTest program of build/PRESET/tests.
+shards() { JOBS=$jobs tools/run_shards.sh "build/logs/$1_$(basename "$2")" "build/$1/tests/$2"; }
+# What ctest runs beside those.
+programs='^(example_|tensor_cores|shipped_kernels)'
+
 step_layers() { python3 tools/check_layers; }
 
 step_tools() { "$python" -m unittest discover -s tests/tools && python3 tools/gen_ops_md.py --check; }
 
 # Some tests use the real model; they skip themselves where it is not.
-step_release() { tools/fetch_model.sh && build release && ctest --preset release; }
+step_release() {
+  tools/fetch_model.sh && build release && shards release tenon_tests && shards release standin/cuda/cuda_tests &&
+    ctest --preset release -R "$programs"
+}
 
 step_standin() { JOBS=$jobs tools/run_standin.sh; }
 
@@ -76,19 +83,22 @@ step_readme() { tools/fetch_model.sh && python3 tools/check_readme.py; }
 
 step_install() { tools/fetch_model.sh && tools/check_install.sh; }
 
-step_clang() { build clang; }
-
 step_wasm() { build wasm; }
 
-step_asan() { tools/fetch_model.sh && build asan && ctest --preset asan; }
+# A sample of the variants of each case: their values are looked at in `release`.
+step_asan() {
+  tools/fetch_model.sh && build asan || return
+  export TENON_TEST_SAMPLE=${TENON_TEST_SAMPLE:-8}
+  shards asan tenon_tests && shards asan standin/cuda/cuda_tests && ctest --preset asan -R "$programs"
+}
 
-step_tsan() { build tsan && ctest --preset tsan; }
+step_tsan() { build tsan && TENON_TEST_SAMPLE=8 shards tsan tenon_tests; }
 
 step_mutation() { python3 tools/mutation_check.py --jobs "$jobs"; }
 
 steps=("$@")
 if [ $# = 0 ]; then
-  steps=(layers tools clang wasm asan)
+  steps=(layers tools wasm asan)
   [ -z "$all" ] || steps+=(tsan mutation)
   # Last, so that what failed to agree stands near the end.
   steps+=(release standin kernels cli readme install qwen2 exact)

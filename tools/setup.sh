@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 # shellcheck disable=SC2034
 {
   apt_build="g++ cmake ninja-build ccache git ca-certificates python3 python3-venv libcli11-dev nlohmann-json3-dev libgtest-dev"
-  apt_test=""
+  apt_test="clang-19 libclang-rt-19-dev"
   apt_wasm="clang-19 lld-19 libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev-wasm32 wasi-libc"
   pip_build=""
   pip_test="numpy gguf nvidia-cuda-nvrtc"

@@ -101,7 +101,9 @@ TEST_F(GoldenPlans, TrainingStep) {
   const Compiled step = compile(
       [&](const std::vector<Tensor>& in) {
         const Tensor &x = in[0], &target = in[1];
-        const Tensor error = matmul(x, weight.value()) + bias.value() - target;
+        // Read in an order of their own: a compiler may take the operands of + in either.
+        const Tensor w = weight.value(), b = bias.value();
+        const Tensor error = matmul(x, w) + b - target;
         const Tensor gradient = matmul(transpose(x), error) * (2.0 / 320);
         momentum.set(momentum.value() * 0.9 + gradient);
         weight.set(weight.value() - momentum.value() * rate);

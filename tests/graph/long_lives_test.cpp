@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "support/sanitizers.h"
 #include "tenon/tenon.h"
 
 namespace tenon {
@@ -193,11 +194,9 @@ TEST_P(States, AChainThatIsNeverEvaluatedIsDestroyed) {
   EXPECT_EQ(x.size(), 2);
 }
 
-// 0 where it cannot be told; AddressSanitizer keeps freed memory, and its leak check does this test's work.
+// 0 where it cannot be told; under AddressSanitizer its leak check does this test's work.
 int64_t resident_pages() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return 0;
-#endif
+  if (testing::sanitizer_keeps_memory) return 0;
   int64_t total = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> total >> resident;
   return resident;

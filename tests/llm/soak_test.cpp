@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "llm/tiny_model.h"
+#include "support/sanitizers.h"
 #include "support/tested_device.h"
 #include "tenon/llm.h"
 #include "tenon/tenon.h"
@@ -21,8 +22,9 @@ int rounds() {
   return n && *n ? std::atoi(n) : 60;
 }
 
-// Resident pages of this process; 0 where that is not known.
+// Resident memory of this process; 0 where that says nothing.
 int64_t host_bytes() {
+  if (sanitizer_keeps_memory) return 0;
 #if defined(__linux__)
   std::ifstream file("/proc/self/statm");
   int64_t all = 0, resident = 0;

@@ -14,6 +14,7 @@
 #include "ops/reference_order.h"
 #include "runtime/device_context.h"
 #include "support/lowering.h"
+#include "support/sample.h"
 #include "support/tested_device.h"
 #include "tenon/kernel_cache.h"
 #include "tenon/tenon.h"
@@ -326,10 +327,7 @@ struct Sample {
   }
 };
 
-Sample sample_from_environment() {
-  const char* n = std::getenv("TENON_TEST_SAMPLE");
-  return {n && *n ? std::max<uint64_t>(1, std::strtoull(n, nullptr, 10)) : 1};
-}
+Sample sample_from_environment() { return {sample_every()}; }
 
 std::vector<Variant> variants(const Case& c, Sample& sample) {
   std::vector<Variant> out;

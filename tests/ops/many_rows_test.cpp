@@ -8,6 +8,7 @@
 
 #include "base/cat.h"
 #include "ops/reference.h"
+#include "support/sample.h"
 #include "support/tested_device.h"
 #include "tenon/tenon.h"
 
@@ -32,10 +33,12 @@ constexpr Sizes sizes[] = {{9, 1, 1}, {17, 7, 17}, {63, 65, 63}, {65, 129, 133},
 TEST(ManyRows, EveryLayoutAndDtypeMatchesTheReference) {
   const Device& d = tested_device();
   const DType dtypes[] = {DType::f32, DType::f16, DType::bf16};
+  Sampled sample;
   for (const auto& [m, n, k] : sizes)
     for (DType ta : dtypes)
       for (DType tb : dtypes)
         for (int layout = 0; layout < 4; ++layout) {
+          if (!sample.take()) continue;
           const bool a_turned = layout & 1, b_turned = layout & 2;
           const Values a = random_values(ta, {m, k}, uint32_t(m + k)), b = random_values(tb, {k, n}, uint32_t(n));
           const Values want = ref::matmul({DType::f32, a.shape, a.data}, {DType::f32, b.shape, b.data});
@@ -80,9 +83,11 @@ TEST(ManyRows, QuantisedWeightsMatchTheReference) {
   const Device& d = tested_device();
   if (d.name() == "cpu") GTEST_SKIP() << "multiplies by quantised activations; quantised_test.cpp is about it";
   const Device host = Device::open("host");
+  Sampled sample;
   for (DType t : {DType::q8_0, DType::q4_0, DType::q4_1})
     for (DType tx : {DType::f32, DType::f16, DType::bf16})
       for (const auto& [m, n, k] : {Sizes{9, 1, 32}, {17, 70, 64}, {65, 63, 96}, {129, 200, 160}, {70, 65, 1056}}) {
+        if (!sample.take()) continue;
         const Values x = random_values(tx, {m, k}, uint32_t(n));
         const Values w = read(cast(random_blocks(t, n, k, host), DType::f32));
         const Values want = ref::matmul({DType::f32, x.shape, x.data}, ref::transpose(w));

@@ -53,6 +53,7 @@ void pack_transpose(const T* from, int64_t across, int64_t n, int64_t k, int64_t
 
 template <class T>
 void pack_panels(const T* from, int64_t across, int64_t along, int64_t n, int64_t k, int64_t width, float* to) {
+  if (k == 0) return;  // an empty source may have no address to count from
   for (int64_t i = 0; i < n; i += width, from += width * across, to += width * k) {
     const int64_t rows = n - i < width ? n - i : width;
     if (across == 1)
