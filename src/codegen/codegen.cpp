@@ -53,7 +53,7 @@ Source emit(const KernelDesc& desc, const Target& target) {
 }
 
 Target target_of(const std::string& architecture) {
-  const int capability = std::atoi(architecture.c_str() + architecture.find('_') + 1);
+  const int capability = std::atoi(architecture.c_str() + (architecture.find('_') + 1));
   int64_t shared = 64 << 10;  // compute capability 7.5
   if (capability == 80 || capability == 87) shared = 163 << 10;
   else if (capability >= 81 && capability < 90) shared = 99 << 10;

@@ -11,7 +11,8 @@ namespace {
 
 const std::string binary = "sm_", portable = "compute_";
 
-int capability_of(const std::string& architecture) { return std::atoi(architecture.c_str() + architecture.find('_') + 1); }
+// Of the digits after the underscore, or of the whole text where there is none.
+int capability_of(const std::string& architecture) { return std::atoi(architecture.c_str() + (architecture.find('_') + 1)); }
 
 // The better the larger; 0: the device cannot run it.
 int rank(const std::string& architecture, int capability) {

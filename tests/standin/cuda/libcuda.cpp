@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 #include <thread>
+#include <unordered_set>
 #include <utility>
 
 #include <unistd.h>
@@ -33,8 +34,14 @@ namespace {
 constexpr int most_devices = 8;
 DeviceObject devices[most_devices];
 thread_local DeviceObject* current = nullptr;
-std::mutex mutex;  // of the counts below and of `retained`
+std::mutex mutex;  // of the counts below, of `retained` and of executables()
 int streams = 0, events = 0, modules = 0, graphs = 0;
+
+// The driver's as much as its caller's, who cannot give them back after a fault: they are no leak.
+std::unordered_set<GraphExecObject*>& executables() {
+  static auto& all = *new std::unordered_set<GraphExecObject*>;
+  return all;
+}
 
 int device_count() { return int(std::min<long long>(number_setting("TENON_STANDIN_DEVICES", 1), most_devices)); }
 int capability() { return int(number_setting("TENON_STANDIN_CAPABILITY", 75)); }
@@ -328,7 +335,10 @@ Result cuGraphDestroy(Graph graph) {
 Result cuGraphInstantiateWithFlags(GraphExec* executable, Graph graph, unsigned long long flags) {
   ENTER(cuGraphInstantiateWithFlags);
   note("cuGraphInstantiate g", object(graph).number, " flags ", flags);
-  *executable = reinterpret_cast<GraphExec>(new GraphExecObject(object(graph)));
+  const auto made = new GraphExecObject(object(graph));
+  std::lock_guard lock(mutex);
+  executables().insert(made);
+  *executable = reinterpret_cast<GraphExec>(made);
   return result::success;
 }
 Result cuGraphLaunch(GraphExec executable, Stream stream) {
@@ -340,6 +350,8 @@ Result cuGraphLaunch(GraphExec executable, Stream stream) {
 }
 Result cuGraphExecDestroy(GraphExec executable) {
   note("cuGraphExecDestroy g", object(executable).number);
+  std::lock_guard lock(mutex);
+  executables().erase(&object(executable));
   delete &object(executable);
   return result::success;
 }
