@@ -340,7 +340,8 @@ struct AttentionOptions {
 // Attention (Vaswani et al., 2017) with grouped heads (Ainslie et al., 2023): q: [B, H, T, D], k: [B, G, S, D],
 // v: [B, G, S, D], G divides H; query head h reads key head h / (H/G) in place. Softmax over the keys that a query may
 // see of cap(scale * (q . k)) + bias, times the values, in f32 (f64 in itself). -> [B, H, T, D] in q's dtype. A query that may see no
-// key gives zeros. Keys and values from kv_len on are never looked at; behind a mask they must be finite numbers.
+// key gives zeros. Keys and values that a query does not see (by kv_len, causal, window or mask) may hold NaN and
+// infinities: they change nothing. Those that a bias of -inf hides must be finite numbers.
 // Errors: shape, dtype (q, k, v, bias: floats; mask: bool; scalars: u32), invalid_argument (window, soft_cap).
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
 
