@@ -125,6 +125,7 @@ Tensor cast(const Tensor& x, DType dtype);
 Tensor sigmoid(const Tensor& x);
 Tensor relu(const Tensor& x);
 Tensor silu(const Tensor& x);       // x * sigmoid(x)
+Tensor swiglu(const Tensor& gate, const Tensor& up);  // silu(gate) * up (Shazeer, 2020)
 Tensor softplus(const Tensor& x);   // log(1 + exp(x))
 Tensor leaky_relu(const Tensor& x, double slope = 0.01);  // x, or slope * x below 0
 Tensor elu(const Tensor& x, double alpha = 1);            // x, or alpha * (exp(x) - 1) below 0 (Clevert et al., 2015)

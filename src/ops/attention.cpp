@@ -130,6 +130,7 @@ const Anchor& anchor_for(bool mask, bool bias) { return mask && bias ? two_more_
 // --------------------------------------------------------------------------------------------------------- the rules
 
 void check_heads(const Tensor& q, const Tensor& k, const Tensor& v) {
+  require_one_device("attention", {&q, &k, &v});
   for (const Tensor* t : {&q, &k, &v}) require_float("attention", *t);
   const bool rank = q.rank() == 4 && k.rank() == 4 && v.rank() == 4;
   if (!rank || k.shape() != v.shape() || q.dim(0) != k.dim(0) || q.dim(3) != k.dim(3))
