@@ -120,7 +120,8 @@ Shape batch_of(const Tensor& a, const Tensor& b, Shape x, Shape y) {
   y.insert(y.begin(), x.size() - y.size(), 1);
   for (size_t i = 0; i < x.size(); ++i) {
     if (x[i] != y[i] && x[i] != 1 && y[i] != 1)
-      fail_shape("matmul", {&a, &b}, cat("sizes ", x[i], " and ", y[i], " of axis ", int64_t(i) - int64_t(x.size()) - 2, " do not broadcast"));
+      fail_shape("matmul", {&a, &b},
+                 cat("sizes ", x[i], " and ", y[i], " of axis ", int64_t(i) - int64_t(x.size()) - 2, " do not broadcast"));
     if (x[i] == 1) x[i] = y[i];
   }
   return x;

@@ -45,7 +45,8 @@ std::vector<int64_t> normalise_axes(const char* op, const Tensor& x, std::vector
   else
     for (int64_t& a : axes) a = axis_in(op, x, a);
   std::sort(axes.begin(), axes.end());
-  if (const auto twice = std::adjacent_find(axes.begin(), axes.end()); twice != axes.end()) fail_shape(op, {&x}, cat("axis ", *twice, " is named twice"));
+  if (const auto twice = std::adjacent_find(axes.begin(), axes.end()); twice != axes.end())
+    fail_shape(op, {&x}, cat("axis ", *twice, " is named twice"));
   return axes;
 }
 

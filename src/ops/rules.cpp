@@ -76,7 +76,8 @@ void require_one_device(const char* op, std::initializer_list<const Tensor*> inp
   for (const Tensor* t : inputs)
     if (node_of(*t)->device != node_of(first)->device)
       throw Error(ErrorCode::device,
-                  cat(describe(op, inputs), ": tensors on different devices, ", first.device().name(), " and ", t->device().name(), "; move one with to(device)"),
+                  cat(describe(op, inputs), ": tensors on different devices, ", first.device().name(), " and ", t->device().name(),
+                      "; move one with to(device)"),
                   context(op, inputs));
 }
 

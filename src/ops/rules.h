@@ -22,7 +22,8 @@ std::string disagreement(const Shape& a, const Shape& b, int64_t but_for = -1);
 // Throws Error(device) unless all are on one device.
 void require_one_device(const char* op, std::initializer_list<const Tensor*> inputs);
 
-// The common dtype; throws Error(device) for two devices, Error(dtype) naming both when they do not mix, Error(unsupported) when the device has not it.
+// The common dtype; throws Error(device) for two devices, Error(dtype) naming both when they do not mix, Error(unsupported)
+// when the device has not it.
 DType promote(const char* op, const Tensor& a, const Tensor& b);
 Shape broadcast_shapes(const char* op, const Tensor& a, const Tensor& b);
 NodeRef broadcast(const NodeRef& x, const Shape& shape);  // x's shape must fit

@@ -76,7 +76,8 @@ Tensor broadcast_to(const Tensor& x, Shape shape) {
   for (size_t i = 0; i < x.shape().size(); ++i) {
     const int64_t from = x.shape()[x.shape().size() - 1 - i], to = shape[shape.size() - 1 - i];
     if (from != to && from != 1)
-      fail_shape("broadcast_to", {&x}, cat("does not broadcast to ", to_string(shape), ": sizes ", from, " and ", to, " of axis ", -int64_t(i) - 1));
+      fail_shape("broadcast_to", {&x},
+                 cat("does not broadcast to ", to_string(shape), ": sizes ", from, " and ", to, " of axis ", -int64_t(i) - 1));
   }
   return to_tensor(broadcast(node_of(x), shape));
 }

@@ -75,7 +75,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
   Shape rows = logits.shape();
   if (rows.empty()) fail_shape("cross_entropy", {&logits, &targets}, "logits need a last axis of classes");
   rows.pop_back();
-  if (targets.shape() != rows) fail_shape("cross_entropy", {&logits, &targets}, cat("targets must be ", to_string(rows), ", the logits' shape without the last axis"));
+  if (targets.shape() != rows)
+    fail_shape("cross_entropy", {&logits, &targets}, cat("targets must be ", to_string(rows), ", the logits' shape without the last axis"));
   const int64_t classes = logits.dim(-1);
   if (classes > (int64_t(1) << 31)) throw Error(ErrorCode::unsupported, cat("cross_entropy: ", classes, " classes, at most 2^31"), {.op = "cross_entropy"});
   if (o.weight.defined()) require_float("cross_entropy", o.weight);
