@@ -9,12 +9,11 @@ using namespace ops;
 
 Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, RopePairing pairing) {
   if (x.rank() < 2 || x.dim(-1) % 2 != 0) fail_shape("rope", {&x, &cos, &sin}, "x must be [.., T, D] with even D");
-  const Shape table{x.dim(-2), x.dim(-1) / 2};
-  if (cos.shape() != table || sin.shape() != table)
-    fail_shape("rope", {&x, &cos, &sin}, cat("cos and sin must be [T, D/2] = ", to_string(table)));
+  const int64_t T = x.dim(-2), half = x.dim(-1) / 2;
+  if (cos.shape() != Shape{T, half} || sin.shape() != cos.shape())
+    fail_shape("rope", {&x, &cos, &sin}, cat("cos and sin must be [T, D/2] = ", to_string(Shape{T, half})));
   for (const Tensor* t : {&cos, &sin})
     if (t->dtype() != DType::f32 && t->dtype() != DType::f64) fail_dtype("rope", {&x, &cos, &sin}, "cos and sin must be f32 or f64");
-  const int64_t T = x.dim(-2), half = x.dim(-1) / 2;
   const bool is_half = pairing == RopePairing::half;
   return in_real("rope", x, [&](const Tensor& f) {
     Shape split = x.shape();
