@@ -125,6 +125,7 @@ Tensor cast(const Tensor& x, DType dtype);
 Tensor sigmoid(const Tensor& x);
 Tensor relu(const Tensor& x);
 Tensor silu(const Tensor& x);       // x * sigmoid(x)
+Tensor swiglu(const Tensor& gate, const Tensor& up);  // silu(gate) * up (Shazeer, 2020)
 Tensor softplus(const Tensor& x);   // log(1 + exp(x))
 Tensor leaky_relu(const Tensor& x, double slope = 0.01);  // x, or slope * x below 0
 Tensor elu(const Tensor& x, double alpha = 1);            // x, or alpha * (exp(x) - 1) below 0 (Clevert et al., 2015)
@@ -340,7 +341,8 @@ struct AttentionOptions {
 // Attention (Vaswani et al., 2017) with grouped heads (Ainslie et al., 2023): q: [B, H, T, D], k: [B, G, S, D],
 // v: [B, G, S, D], G divides H; query head h reads key head h / (H/G) in place. Softmax over the keys that a query may
 // see of cap(scale * (q . k)) + bias, times the values, in f32 (f64 in itself). -> [B, H, T, D] in q's dtype. A query that may see no
-// key gives zeros. Keys and values from kv_len on are never looked at; behind a mask they must be finite numbers.
+// key gives zeros. Keys and values that a query does not see (by kv_len, causal, window or mask) may hold NaN and
+// infinities: they change nothing. Those that a bias of -inf hides must be finite numbers.
 // Errors: shape, dtype (q, k, v, bias: floats; mask: bool; scalars: u32), invalid_argument (window, soft_cap).
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
 

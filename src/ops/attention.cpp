@@ -17,6 +17,7 @@ using graph::OperandView;
 namespace {
 
 constexpr int64_t largest_i32 = std::numeric_limits<int32_t>::max();
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // What Node::ints holds. Inputs: q, k, v, then what is there of mask, bias, kv_len, q_start.
 enum Int : size_t { causal, has_kv_len, has_q_start, scale, window, soft_cap, has_mask, has_bias };
@@ -60,17 +61,16 @@ class Composition {
   explicit Composition(const Node& n)
       : n_(n), B(n.shape[0]), H(n.shape[1]), T(n.shape[2]), D(n.shape[3]), G(n.inputs[1]->shape[1]), S(n.inputs[1]->shape[2]), R(H / G) {}
 
-  // Scores, mask, softmax, values. What lies at kv_len or beyond is masked by selection, the values too: a stale tail
-  // may hold NaN. Keys and values stay in their dtype: the products are f32 (or f64) as one factor is.
+  // Scores, mask, softmax, values. What a query does not see may hold NaN: it is masked by selection, scores and values.
+  // Keys and values stay in their dtype: the products are f32 (or f64) as one factor is.
   NodeRef run() const {
-    const Tensor keys = kv_len(), v = input(2), nothing = full({}, 0, v.dtype(), Device(n_.device));
-    const Tensor values = where(less(position({S, 1}, 0), keys), reshape(v, {B, G, 1, S, D}), nothing);
+    const Tensor keys = kv_len(), seen = seen_keys(keys);
     const Tensor k = reshape(input(1), {B, G, 1, S, D}), q = reshape(real_input(0), {B, G, R, T, D});
     Tensor scores = matmul(q, transpose(k)) * real(number_at(n_, Int::scale));
     if (n_.ints[soft_cap]) scores = tanh(scores / real(number_at(n_, soft_cap))) * real(number_at(n_, soft_cap));
     if (n_.ints[has_bias]) scores = scores + of_scores(real_input(bias_input(n_)));
-    scores = where(seen(keys), scores, real(-std::numeric_limits<double>::infinity()));
-    return node_of(cast(reshape(matmul(softmax(scores), values), {B, H, T, D}), n_.dtype));
+    scores = where(seen, scores, real(-infinity));
+    return node_of(cast(reshape(weighted_values(softmax(scores), seen), {B, H, T, D}), n_.dtype));
   }
 
  private:
@@ -78,6 +78,7 @@ class Composition {
   Tensor real_input(size_t i) const { return cast(input(i), real_dtype(n_.dtype)); }
   // Constants: a composition makes no run-time scalars.
   Tensor real(double value) const { return full({}, value, real_dtype(n_.dtype), Device(n_.device)); }
+  Tensor like(const Tensor& x, double value) const { return full({}, value, x.dtype(), Device(n_.device)); }
   Tensor i32(int64_t value) const { return full({}, double(value), DType::i32, Device(n_.device)); }
   Tensor position(Shape shape, int axis) const { return to_tensor(graph::iota(n_.device, DType::i32, std::move(shape), axis)); }
   // [B,H,T,S] as the scores lie.
@@ -89,7 +90,8 @@ class Composition {
   }
   Tensor kv_len() const { return n_.ints[has_kv_len] ? run_time(kv_len_input(n_), S) : i32(S); }
 
-  Tensor seen(const Tensor& keys) const {
+  // Which keys a query sees: [1,S] where all see the same, [T,S], or [B,G,R,T,S].
+  Tensor seen_keys(const Tensor& keys) const {
     const Tensor key = position({1, S}, 1);
     Tensor seen = less(key, keys);
     if (n_.ints[causal]) {
@@ -99,6 +101,20 @@ class Composition {
       if (const int64_t w = n_.ints[window]; w > 0 && w <= largest_i32) seen = logical_and(seen, less(query - key, i32(w)));
     }
     return n_.ints[has_mask] ? logical_and(seen, of_scores(input(3))) : seen;
+  }
+
+  // weights: [B,G,R,T,S]. A weight of 0 times NaN or an infinity is NaN, so values that a query does not see must not be
+  // multiplied. Where they are the same for all queries they become 0. Otherwise the product takes finite values, and two
+  // more columns for each of theirs: how much weight lies on +infinity and on -infinity, NaN being both.
+  Tensor weighted_values(const Tensor& weights, const Tensor& seen) const {
+    const Tensor v = reshape(input(2), {B, G, 1, S, D}), nothing = like(v, 0);
+    if (seen.dim(-2) == 1) return matmul(weights, where(transpose(seen), v, nothing));
+    const Tensor up = logical_not(less(v, like(v, infinity))), down = logical_not(greater(v, like(v, -infinity)));
+    const Tensor sums = matmul(weights, concat({where(isfinite(v), v, nothing), cast(up, v.dtype()), cast(down, v.dtype())}, -1));
+    const auto infinite = [&](int64_t part, double value) {
+      return where(greater(slice(sums, -1, part * D, (part + 1) * D), real(0)), real(value), real(0));
+    };
+    return slice(sums, -1, 0, D) + infinite(1, infinity) + infinite(2, -infinity);
   }
 
   const Node& n_;
@@ -114,6 +130,7 @@ const Anchor& anchor_for(bool mask, bool bias) { return mask && bias ? two_more_
 // --------------------------------------------------------------------------------------------------------- the rules
 
 void check_heads(const Tensor& q, const Tensor& k, const Tensor& v) {
+  require_one_device("attention", {&q, &k, &v});
   for (const Tensor* t : {&q, &k, &v}) require_float("attention", *t);
   const bool rank = q.rank() == 4 && k.rank() == 4 && v.rank() == 4;
   if (!rank || k.shape() != v.shape() || q.dim(0) != k.dim(0) || q.dim(3) != k.dim(3))

@@ -76,6 +76,7 @@ Tensor bitwise_right_shift(const Tensor& a, const Tensor& b) {
 }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  require_one_device("where", {&condition, &a, &b});
   if (condition.dtype() != DType::bool_) fail_dtype("where", {&condition, &a, &b}, "the condition must be bool; compare first");
   const DType t = promote("where", a, b);
   const Tensor both = to_tensor(graph::constant(node_of(a)->device, t, 0, broadcast_shapes("where", a, b)));

@@ -98,8 +98,10 @@ Tensor quant_matmul(const Tensor& x, const std::vector<Tensor>& weights) {
 }
 
 void check_linear(const Tensor& x, const Tensor& weight) {
+  require_one_device("linear", {&x, &weight});
   if (weight.rank() != 2 || x.rank() < 1 || x.dim(-1) != weight.dim(1))
-    fail_shape("linear", {&x, &weight}, "x must be [.., K] and the weight [N, K]");
+    fail_shape("linear", {&x, &weight}, cat("x must be [.., K] and the weight [N, K]", weight.rank() != 2 || x.rank() < 1 ? std::string()
+                                            : cat("; their last axes have ", x.dim(-1), " and ", weight.dim(1))));
   if (!is_quantised(weight.dtype())) return;
   require_float("linear", x);
   if (x.dtype() == DType::f64)
@@ -110,6 +112,19 @@ Tensor with_bias(const Tensor& y, const Tensor& bias) {
   if (!bias.defined()) return y;
   promote("linear", y, bias);  // its errors are ours; the result keeps the product's dtype
   return y + cast(bias, y.dtype());
+}
+
+// Axes in front of the last two, broadcast; counted from the end they are axis -3 and so on.
+Shape batch_of(const Tensor& a, const Tensor& b, Shape x, Shape y) {
+  x.insert(x.begin(), size_t(std::max<int64_t>(0, int64_t(y.size()) - int64_t(x.size()))), 1);
+  y.insert(y.begin(), x.size() - y.size(), 1);
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (x[i] != y[i] && x[i] != 1 && y[i] != 1)
+      fail_shape("matmul", {&a, &b},
+                 cat("sizes ", x[i], " and ", y[i], " of axis ", int64_t(i) - int64_t(x.size()) - 2, " do not broadcast"));
+    if (x[i] == 1) x[i] = y[i];
+  }
+  return x;
 }
 
 Tensor with_leading_axis(const Tensor& x, bool one_d, int64_t axis) { return one_d ? expand_dims(x, axis) : x; }
@@ -125,8 +140,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (x.dim(-1) != y.dim(-2)) fail_shape("matmul", {&a, &b}, cat("the last axis of the first (", x.dim(-1), ") must be the ", column ? "first" : "second-last", " of the second (", y.dim(-2), ")"));
   const int64_t M = x.dim(-2), K = x.dim(-1), N = y.dim(-1);
   Shape bx(x.shape().begin(), x.shape().end() - 2), by(y.shape().begin(), y.shape().end() - 2);
-  const Tensor shape_x = full(bx, 0, t, a.device()), shape_y = full(by, 0, t, a.device());
-  Shape batch = bx == by ? bx : broadcast_shapes("matmul", shape_x, shape_y);
+  const Shape batch = batch_of(a, b, bx, by);
   auto shaped = [&](int64_t p, int64_t q) { Shape s = batch; s.push_back(p); s.push_back(q); return s; };
   Tensor l = broadcast_to(x, shaped(M, K)), r = broadcast_to(y, shaped(K, N));
   const Shape full_shape = shaped(M, N);

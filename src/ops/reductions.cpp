@@ -43,9 +43,10 @@ std::vector<int64_t> normalise_axes(const char* op, const Tensor& x, std::vector
   if (axes.empty())
     for (int64_t i = 0; i < x.rank(); ++i) axes.push_back(i);
   else
-    for (int64_t& a : axes) a = normalise_axis(op, a, x.rank());
+    for (int64_t& a : axes) a = axis_in(op, x, a);
   std::sort(axes.begin(), axes.end());
-  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end()) fail_shape(op, {&x}, "an axis is named twice");
+  if (const auto twice = std::adjacent_find(axes.begin(), axes.end()); twice != axes.end())
+    fail_shape(op, {&x}, cat("axis ", *twice, " is named twice"));
   return axes;
 }
 
@@ -112,10 +113,10 @@ namespace {
 Tensor position_of_largest(const char* op, const Tensor& x, bool reverse, int64_t axis, bool keepdims) {
   require_number(op, x);
   if (x.rank() == 0) {
-    normalise_axis(op, axis, 1);
+    axis_in(op, x, axis, 1);
     return full({}, 0, DType::i32, x.device());
   }
-  const int64_t a = normalise_axis(op, axis, x.rank());
+  const int64_t a = axis_in(op, x, axis);
   if (x.dim(a) == 0) fail_shape(op, {&x}, cat("axis ", a, " has size 0"));
   const Tensor keys = reverse ? reversed(x) : x;
   const NodeRef r = graph::cast(graph::reduce(ReduceOp::argmax, node_of(keys), {a}), DType::i32);

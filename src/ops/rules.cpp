@@ -57,7 +57,32 @@ void fail_dtype(const char* op, std::initializer_list<const Tensor*> inputs, con
   throw Error(ErrorCode::dtype, cat(describe(op, inputs), ": ", why), context(op, inputs));
 }
 
+int axis_in(const char* op, const Tensor& x, int64_t axis, int64_t more) {
+  const int64_t rank = x.rank() + more;
+  if (rank == 0) fail_shape(op, {&x}, cat("axis ", axis, ": a 0-d tensor has no axis"));
+  if (axis < -rank || axis >= rank) fail_shape(op, {&x}, cat("axis ", axis, " is out of range, ", -rank, " to ", rank - 1));
+  return int(axis < 0 ? axis + rank : axis);
+}
+
+std::string disagreement(const Shape& a, const Shape& b, int64_t but_for) {
+  if (a.size() != b.size()) return cat("ranks ", int64_t(a.size()), " and ", int64_t(b.size()), " differ");
+  for (size_t i = 0; i < a.size(); ++i)
+    if (a[i] != b[i] && int64_t(i) != but_for) return cat("sizes ", a[i], " and ", b[i], " of axis ", int64_t(i), " differ");
+  return {};
+}
+
+void require_one_device(const char* op, std::initializer_list<const Tensor*> inputs) {
+  const Tensor& first = **inputs.begin();
+  for (const Tensor* t : inputs)
+    if (node_of(*t)->device != node_of(first)->device)
+      throw Error(ErrorCode::device,
+                  cat(describe(op, inputs), ": tensors on different devices, ", first.device().name(), " and ", t->device().name(),
+                      "; move one with to(device)"),
+                  context(op, inputs));
+}
+
 DType promote(const char* op, const Tensor& a, const Tensor& b) {
+  require_one_device(op, {&a, &b});
   const DType x = a.dtype(), y = b.dtype();
   if (is_quantised(x) || is_quantised(y))
     fail_dtype(op, {&a, &b}, "quantised tensors take part in linear(), embedding() and cast() only; cast() it first");

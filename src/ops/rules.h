@@ -14,7 +14,16 @@ std::string describe(const char* op, std::initializer_list<const Tensor*> inputs
 [[noreturn]] void fail_shape(const char* op, std::initializer_list<const Tensor*> inputs, const std::string& why);
 [[noreturn]] void fail_dtype(const char* op, std::initializer_list<const Tensor*> inputs, const std::string& why);
 
-// The common dtype; throws Error(dtype) naming both when they do not mix, Error(unsupported) when the device has not it.
+// The axis counted from 0, of x with `more` new axes; throws Error(shape) that shows x and the axes there are.
+int axis_in(const char* op, const Tensor& x, int64_t axis, int64_t more = 0);
+// Where two shapes that must agree (but for an axis) do not: "sizes 3 and 4 of axis 1 differ". Empty: they agree.
+std::string disagreement(const Shape& a, const Shape& b, int64_t but_for = -1);
+
+// Throws Error(device) unless all are on one device.
+void require_one_device(const char* op, std::initializer_list<const Tensor*> inputs);
+
+// The common dtype; throws Error(device) for two devices, Error(dtype) naming both when they do not mix, Error(unsupported)
+// when the device has not it.
 DType promote(const char* op, const Tensor& a, const Tensor& b);
 Shape broadcast_shapes(const char* op, const Tensor& a, const Tensor& b);
 NodeRef broadcast(const NodeRef& x, const Shape& shape);  // x's shape must fit

@@ -86,7 +86,7 @@ Tensor scan(const char* name, ScanOp op, const Tensor& x, int64_t axis) {
   const bool float_only = op == ScanOp::logsumexp;
   if (float_only) require_float(name, x);
   if (!is_float(x.dtype()) && !is_integer(x.dtype())) fail_dtype(name, {&x}, "needs a number; cast() it first");
-  const int64_t a = normalise_axis(name, axis, std::max<int64_t>(x.rank(), 1));
+  const int64_t a = axis_in(name, x, axis, x.rank() == 0);
   const DType t = x.dtype(), wide = t == DType::u8 ? DType::u32 : t == DType::i8 ? DType::i32 : is_float(t) ? real_dtype(t) : t;
   const DType result = is_float(t) || op == ScanOp::max ? t : wide;
   if (x.rank() == 0 || x.size() == 0) return cast(x, result);

@@ -70,6 +70,7 @@ Tensor scatter_slices(const char* op, ScatterOp how, const Tensor& x, int64_t ax
 }
 
 void check_dtypes(const char* op, ScatterOp how, const Tensor& x, const Tensor& index, const Tensor& source) {
+  require_one_device(op, {&x, &index, &source});
   if (!is_integer(index.dtype())) fail_dtype(op, {&x, &index, &source}, "indices must be integers");
   if (is_quantised(x.dtype())) fail_dtype(op, {&x, &index, &source}, "cast() a quantised tensor first");
   if (x.dtype() != source.dtype()) fail_dtype(op, {&x, &index, &source}, cat("the source must be ", to_string(x.dtype()), "; cast() it"));
@@ -97,7 +98,7 @@ constexpr int64_t limit = int64_t(1) << 31;
 Tensor index_op(const char* op, ScatterOp how, const Tensor& x, const Tensor& index, const Tensor& source, int64_t axis) {
   check_dtypes(op, how, x, index, source);
   if (index.rank() != 1) fail_shape(op, {&x, &index, &source}, "the index must have one axis");
-  const int64_t a = normalise_axis(op, axis, x.rank());
+  const int64_t a = axis_in(op, x, axis);
   const int64_t size = x.dim(a), n = index.dim(0);
   check_size(op, x, index, size, limit);
   Shape shape = x.shape();
@@ -131,7 +132,7 @@ Tensor flat_destination(const Tensor& x, const Tensor& index, int64_t axis) {
 Tensor scatter_op(const char* op, ScatterOp how, const Tensor& x, const Tensor& index, const Tensor& source, int64_t axis) {
   check_dtypes(op, how, x, index, source);
   if (x.rank() != index.rank()) fail_shape(op, {&x, &index, &source}, "x and the index must have the same number of axes");
-  const int64_t a = normalise_axis(op, axis, x.rank());
+  const int64_t a = axis_in(op, x, axis);
   Shape shape = x.shape();
   shape[size_t(a)] = index.dim(a);
   for (int64_t i = 0; i < x.rank(); ++i)

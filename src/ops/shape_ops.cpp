@@ -40,7 +40,7 @@ Tensor permute(const Tensor& x, std::vector<int64_t> axes) {
   std::vector<bool> seen(size_t(x.rank()), false);
   bool ok = int64_t(axes.size()) == x.rank();
   for (size_t i = 0; ok && i < axes.size(); ++i) {
-    axes[i] = normalise_axis("permute", axes[i], x.rank());
+    axes[i] = axis_in("permute", x, axes[i]);
     ok = !seen[size_t(axes[i])];
     seen[size_t(axes[i])] = true;
   }
@@ -51,18 +51,18 @@ Tensor permute(const Tensor& x, std::vector<int64_t> axes) {
 Tensor transpose(const Tensor& x, int64_t a, int64_t b) {
   std::vector<int64_t> axes;
   for (int64_t i = 0; i < x.rank(); ++i) axes.push_back(i);
-  std::swap(axes[size_t(normalise_axis("transpose", a, x.rank()))], axes[size_t(normalise_axis("transpose", b, x.rank()))]);
+  std::swap(axes[size_t(axis_in("transpose", x, a))], axes[size_t(axis_in("transpose", x, b))]);
   return permute(x, std::move(axes));
 }
 
 Tensor expand_dims(const Tensor& x, int64_t axis) {
   Shape shape = x.shape();
-  shape.insert(shape.begin() + normalise_axis("expand_dims", axis, x.rank() + 1), 1);
+  shape.insert(shape.begin() + axis_in("expand_dims", x, axis, 1), 1);
   return reshape(x, std::move(shape));
 }
 
 Tensor squeeze(const Tensor& x, int64_t axis) {
-  const int a = normalise_axis("squeeze", axis, x.rank());
+  const int a = axis_in("squeeze", x, axis);
   Shape shape = x.shape();
   if (shape[size_t(a)] != 1) fail_shape("squeeze", {&x}, cat("axis ", a, " has size ", shape[size_t(a)], ", not 1"));
   shape.erase(shape.begin() + a);
@@ -72,20 +72,21 @@ Tensor squeeze(const Tensor& x, int64_t axis) {
 Tensor broadcast_to(const Tensor& x, Shape shape) {
   refuse_quantised("broadcast_to", x);
   element_count(shape);
-  bool ok = shape.size() >= x.shape().size();
-  for (size_t i = 0; ok && i < x.shape().size(); ++i) {
+  if (shape.size() < x.shape().size()) fail_shape("broadcast_to", {&x}, cat("has more axes than ", to_string(shape)));
+  for (size_t i = 0; i < x.shape().size(); ++i) {
     const int64_t from = x.shape()[x.shape().size() - 1 - i], to = shape[shape.size() - 1 - i];
-    ok = from == to || from == 1;
+    if (from != to && from != 1)
+      fail_shape("broadcast_to", {&x},
+                 cat("does not broadcast to ", to_string(shape), ": sizes ", from, " and ", to, " of axis ", -int64_t(i) - 1));
   }
-  if (!ok) fail_shape("broadcast_to", {&x}, cat("does not broadcast to ", to_string(shape)));
   return to_tensor(broadcast(node_of(x), shape));
 }
 
-Tensor flip(const Tensor& x, int64_t axis) { return slice(x, normalise_axis("flip", axis, x.rank()), {}, {}, -1); }
+Tensor flip(const Tensor& x, int64_t axis) { return slice(x, axis_in("flip", x, axis), {}, {}, -1); }
 
 Tensor slice(const Tensor& x, int64_t axis, std::optional<int64_t> start, std::optional<int64_t> stop, int64_t step) {
   refuse_quantised("slice", x);
-  const size_t a = size_t(normalise_axis("slice", axis, x.rank()));
+  const size_t a = size_t(axis_in("slice", x, axis));
   if (step == 0) throw Error(ErrorCode::invalid_argument, cat(describe("slice", {&x}), ": step 0"), {.op = "slice"});
   const int64_t n = x.shape()[a];
   step = std::clamp(step, -n - 1, n + 1);  // longer steps reach no second element either
@@ -110,7 +111,7 @@ Tensor concat(const std::vector<Tensor>& parts, int64_t axis) {
   if (parts.empty()) throw Error(ErrorCode::invalid_argument, "concat: needs at least one tensor", {.op = "concat"});
   const Tensor& first = parts[0];
   if (first.rank() == 0) fail_shape("concat", {&first}, "a 0-d tensor has no axis; expand_dims() it first");
-  const int a = normalise_axis("concat", axis, first.rank());
+  const int a = axis_in("concat", first, axis);
   DType t = first.dtype();
   for (const Tensor& p : parts) {
     promote("concat", first, p);  // its errors name two of the parts
@@ -118,17 +119,17 @@ Tensor concat(const std::vector<Tensor>& parts, int64_t axis) {
   }
   std::vector<NodeRef> nodes;
   for (const Tensor& p : parts) {
-    bool ok = p.rank() == first.rank();
-    for (int64_t i = 0; ok && i < p.rank(); ++i) ok = i == a || p.dim(i) == first.dim(i);
-    if (!ok) fail_shape("concat", {&first, &p}, cat("shapes must agree except on axis ", a));
+    if (const std::string why = disagreement(first.shape(), p.shape(), a); !why.empty())
+      fail_shape("concat", {&first, &p}, cat("shapes must agree except on axis ", a, "; ", why));
     nodes.push_back(graph::cast(node_of(p), t));
   }
   return to_tensor(graph::concat(std::move(nodes), a));
 }
 
 Tensor take(const Tensor& x, const Tensor& indices, int64_t axis) {
+  require_one_device("take", {&x, &indices});
   if (!is_integer(indices.dtype())) fail_dtype("take", {&x, &indices}, "indices must be integers");
-  const int a = normalise_axis("take", axis, x.rank());
+  const int a = axis_in("take", x, axis);
   if (is_quantised(x.dtype()) && (a != 0 || x.rank() < 2)) fail_shape("take", {&x, &indices}, "of a quantised tensor only whole rows can be taken (axis 0)");
   return to_tensor(graph::gather(node_of(x), node_of(indices), a));
 }
@@ -141,7 +142,7 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
 
 Tensor dynamic_slice(const Tensor& x, const Scalar& at, int64_t axis, int64_t length) {
   refuse_quantised("dynamic_slice", x);
-  const int a = normalise_axis("dynamic_slice", axis, x.rank());
+  const int a = axis_in("dynamic_slice", x, axis);
   if (at.tensor().dtype() != DType::u32) fail_dtype("dynamic_slice", {&x, &at.tensor()}, "the position must be a u32 Scalar");
   if (length < 0 || length > x.dim(a)) fail_shape("dynamic_slice", {&x}, cat("length ", length, " is not within axis ", a, " of size ", x.dim(a)));
   return to_tensor(graph::dynamic_slice(node_of(x), node_of(at.tensor()), a, length));
@@ -149,12 +150,13 @@ Tensor dynamic_slice(const Tensor& x, const Scalar& at, int64_t axis, int64_t le
 
 Tensor update(const Tensor& dst, const Tensor& src, const Scalar& at, int64_t axis) {
   refuse_quantised("update", dst);
-  const int a = normalise_axis("update", axis, dst.rank());
+  require_one_device("update", {&dst, &src, &at.tensor()});
+  const int a = axis_in("update", dst, axis);
   if (at.tensor().dtype() != DType::u32) fail_dtype("update", {&dst, &src, &at.tensor()}, "the position must be a u32 Scalar");
   if (dst.dtype() != src.dtype()) fail_dtype("update", {&dst, &src}, cat("src must be ", to_string(dst.dtype()), "; cast() it"));
-  bool ok = dst.rank() == src.rank();
-  for (int64_t i = 0; ok && i < dst.rank(); ++i) ok = i == a ? src.dim(i) <= dst.dim(i) : src.dim(i) == dst.dim(i);
-  if (!ok) fail_shape("update", {&dst, &src}, cat("shapes must agree except on axis ", a, ", where src may be shorter"));
+  std::string why = disagreement(dst.shape(), src.shape(), a);
+  if (why.empty() && src.dim(a) > dst.dim(a)) why = cat("it has ", src.dim(a), " and dst ", dst.dim(a));
+  if (!why.empty()) fail_shape("update", {&dst, &src}, cat("shapes must agree except on axis ", a, ", where src may be shorter; ", why));
   return to_tensor(graph::update(node_of(dst), node_of(src), node_of(at.tensor()), a));
 }
 

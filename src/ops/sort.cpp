@@ -69,14 +69,14 @@ void refuse_quantised(const char* op, const Tensor& x) {
 
 Tensor argsort(const Tensor& x, int64_t axis, bool descending) {
   refuse_quantised("argsort", x);
-  const int64_t a = normalise_axis("argsort", axis, std::max<int64_t>(x.rank(), 1));
+  const int64_t a = axis_in("argsort", x, axis, x.rank() == 0);
   if (x.rank() == 0) return full({}, 0, DType::i32, x.device());
   return cast(sort_order("argsort", x, a, descending), DType::i32);
 }
 
 Tensor sort(const Tensor& x, int64_t axis, bool descending) {
   refuse_quantised("sort", x);
-  const int64_t a = normalise_axis("sort", axis, std::max<int64_t>(x.rank(), 1));
+  const int64_t a = axis_in("sort", x, axis, x.rank() == 0);
   if (x.rank() == 0) return x;
   return take_along_axis(x, sort_order("sort", x, a, descending), a);
 }
@@ -84,7 +84,7 @@ Tensor sort(const Tensor& x, int64_t axis, bool descending) {
 TopK topk(const Tensor& x, int64_t k, int64_t axis) {
   refuse_quantised("topk", x);
   if (x.rank() == 0) fail_shape("topk", {&x}, "a 0-d tensor has no axis");
-  const int64_t a = normalise_axis("topk", axis, x.rank());
+  const int64_t a = axis_in("topk", x, axis);
   if (k < 0 || k > x.dim(a)) fail_shape("topk", {&x}, cat("k = ", k, " is not within axis ", a, " of size ", x.dim(a)));
   const Tensor best = slice(sort_order("topk", x, a, true), a, 0, k);
   return {take_along_axis(x, best, a), cast(best, DType::i32)};

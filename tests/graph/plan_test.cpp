@@ -41,7 +41,7 @@ class Plans : public ::testing::TestWithParam<const char*> {
   Device d = Device::open(GetParam());
   modes::InLowerMode tuned{modes::LowerMode::tuned};  // launches are counted: no other mode's
 };
-INSTANTIATE_TEST_SUITE_P(Devices, Plans, ::testing::Values("cpu", "null:roomy", "null:webgpu"), [](const auto& p) {
+INSTANTIATE_TEST_SUITE_P(Devices, Plans, ::testing::Values("cpu", "null:roomy", "null:webgpu", "null:cuda"), [](const auto& p) {
   std::string name = p.param;
   for (char& c : name)
     if (c == ':') c = '_';

@@ -58,6 +58,22 @@ inline CrossEntropyOptions loss_options(int64_t bits, const Device& d, int64_t c
   return o;
 }
 
+// p: {bits, seed}, in: q and, where they are others, k and v. Bits: causal, window, soft cap, mask, bias, kv_len, q_start.
+inline Tensor attend(const Step& s, const std::vector<Tensor>& in, const Device& d) {
+  const int64_t bits = s.p[0], seed = s.p[1];
+  const Tensor &q = in[0], &k = in.size() > 1 ? in[1] : q, &v = in.size() > 2 ? in[2] : k;
+  const int64_t S = k.dim(2);
+  AttentionOptions o;
+  o.causal = bits & 1;
+  if (bits & 2) o.window = 1 + seed % 4;
+  if (bits & 4) o.soft_cap = 1.5;
+  if (bits & 8) o.mask = plain_leaf(DType::bool_, seed % 3 == 0 ? Shape{S} : Shape{q.dim(2), S}, seed, d);
+  if (bits & 16) o.bias = plain_leaf(seed % 2 ? DType::f16 : DType::f32, {q.dim(1), 1, S}, seed + 1, d);
+  if (bits & 32) o.kv_len = Scalar(uint32_t(seed % (S + 2)), d);
+  if (bits & 64) o.q_start = Scalar(uint32_t(seed % 5), d);
+  return attention(q, k, v, o);
+}
+
 using Maker = Tensor (*)(const Step& s, const std::vector<Tensor>& in, const Device& device);
 
 // p: {axis, before, after, mode}
@@ -85,7 +101,7 @@ inline const std::map<std::string, Maker>& makers() {
       UNARY(sin), UNARY(cos), UNARY(tan), UNARY(expm1), UNARY(bitwise_invert), UNARY(sign), UNARY(isnan), UNARY(isfinite),
       MAKE(exp2, exp2(tanh(t[0]))), MAKE(log1p, log1p(abs(t[0]))), MAKE(log2, log2(abs(t[0]) + 0.5)), MAKE(log10, log10(abs(t[0]) + 0.5)),
       MAKE(erfinv, erfinv(tanh(t[0]) * 0.75)), MAKE(lgamma, lgamma(abs(t[0]) + 0.5)), MAKE(atan2, atan2(t[0], abs(t[1]) + 0.5)),
-      MAKE(pow, pow(abs(t[0]) + 0.5, tanh(t[1]))), MAKE(fma, fma(t[0], t[1], t[0])), BINARY(floor_divide), BINARY(remainder),
+      MAKE(pow, pow(abs(t[0]) + 0.5, tanh(t[1]))), MAKE(fma, fma(t[0], t[1], t[0])), BINARY(swiglu), BINARY(floor_divide), BINARY(remainder),
       MAKE(exp, exp(tanh(t[0]) + t[0] * 0.25)), MAKE(log, log(abs(t[0]) + 0.5)), MAKE(sqrt, sqrt(abs(t[0]))),
       MAKE(rsqrt, rsqrt(abs(t[0]) + 0.5)), MAKE(scale, t[0] * (double(s.p[0]) * 0.1) + 0.3), MAKE(raw_exp, exp(t[0])),
       MAKE(raw_log, log(t[0])),
@@ -122,7 +138,7 @@ inline const std::map<std::string, Maker>& makers() {
       MAKE(matmul, matmul(t[0], plain_leaf(t[0].dtype(), {t[0].dim(-1), s.p[0]}, 10, d))),
       MAKE(gram, matmul(t[0], transpose(t[0]))),
       MAKE(linear, linear(t[0], plain_leaf(t[0].dtype(), {s.p[0], t[0].dim(-1)}, 11, d), plain_leaf(is_float(t[0].dtype()) ? DType::f32 : t[0].dtype(), {s.p[0]}, 12, d))),
-      MAKE(attention, attention(t[0], t[0], t[0], {.causal = s.p[0] != 0, .scale = {}, .kv_len = {}, .q_start = {}})),
+      MAKE(attention, attend(s, t, d)),
   };
 #undef UNARY
 #undef BINARY
@@ -312,7 +328,7 @@ class Generator {
     if (x < 0) return;
     const DType t = tensors_[size_t(x)].dtype();
     static const char* const floats[] = {"add", "subtract", "multiply", "minimum", "maximum", "divide", "raw_divide", "add",
-                                         "floor_divide", "remainder", "atan2", "pow", "fma"};
+                                         "floor_divide", "remainder", "atan2", "pow", "fma", "swiglu"};
     static const char* const integers[] = {"add", "subtract", "multiply", "minimum", "maximum", "bitwise_and", "bitwise_or",
                                            "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "floor_divide", "remainder", "bitwise_invert"};
     const int y = dice_.chance(10) ? x : partner(x, t);
@@ -506,7 +522,17 @@ class Generator {
     int x = add_leaf(t, {dice_.between(1, 2), dice_.between(1, 9), dice_.between(1, 3), 2 * dice_.between(1, 20)});
     if (x >= 0 && dice_.chance(60)) x = add("permute", {x}, {0, 2, 1, 3});
     if (x >= 0 && dice_.chance(60)) x = add("rope", {x}, {dice_.below(2)});
-    if (x >= 0 && dice_.chance(60)) add("attention", {x}, {dice_.below(2)});
+    if (x >= 0 && dice_.chance(70)) add_attention(x);
+  }
+  // Over itself, or over keys and values of fewer heads and another length.
+  void add_attention(int x) {
+    const Tensor& q = tensors_[size_t(x)];
+    const int64_t bits = dice_.chance(30) ? dice_.below(2) : dice_.below(128), seed = dice_.below(1000);
+    if (dice_.chance(40)) return void(add("attention", {x}, {bits, seed}));
+    const Shape keys{q.dim(0), dice_.chance(50) ? 1 : q.dim(1), dice_.between(1, 12), q.dim(3)};
+    const DType t = is_wide(q.dtype()) || dice_.chance(50) ? q.dtype() : DType::f16;
+    const int k = add_leaf(t, keys), v = k < 0 || dice_.chance(30) ? k : add_leaf(t, keys);
+    if (v >= 0) add("attention", {x, k, v}, {bits, seed});
   }
   void add_product() {
     if (dice_.chance(20)) return add_heads();
@@ -519,7 +545,7 @@ class Generator {
       case 0: y = add("matmul", {x}, {dice_.between(1, 40)}); break;
       case 1: y = add("linear", {x}, {dice_.between(1, 40)}); break;
       case 2: if (t.rank() >= 2) y = add("gram", {x}); break;
-      case 3: if (t.rank() == 4) y = add("attention", {x}, {dice_.below(2)}); break;
+      case 3: if (t.rank() == 4 && is_float(t.dtype())) add_attention(x); break;
       default: if (t.rank() >= 2 && t.dim(-1) % 2 == 0) add("rope", {x}, {dice_.below(2)});
     }
     if (y >= 0 && dice_.chance(60)) add(dice_.chance(50) ? "gelu" : "scale", {y}, {3});

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "support/compare.h"
+#include "support/lowering.h"
 #include "tenon/tenon.h"
 
 namespace tenon::testing {
@@ -17,7 +18,8 @@ const float nan_ = std::nanf("");
 
 class AttentionOp : public ::testing::TestWithParam<const char*> {
  protected:
-  Device d = Device::open(GetParam());
+  const modes::InLowerMode mode{modes::mode_of(GetParam())};
+  Device d = Device::open(modes::device_of(GetParam()));
   Tensor f32(const std::vector<float>& v, Shape s) { return Tensor::from<float>(v, std::move(s), d); }
   // Values in [-1, 1), another series for each seed.
   Tensor random(Shape s, uint64_t seed) {
@@ -30,7 +32,8 @@ class AttentionOp : public ::testing::TestWithParam<const char*> {
     return difference(read(want), read(got), {.absolute = within});
   }
 };
-INSTANTIATE_TEST_SUITE_P(Devices, AttentionOp, ::testing::Values("host", "cpu"), [](const auto& p) { return std::string(p.param); });
+INSTANTIATE_TEST_SUITE_P(Devices, AttentionOp, ::testing::Values("host", "cpu", "cpu_generated", "cpu_composed"),
+                         [](const auto& p) { return std::string(p.param); });
 
 // Hazard S1. Values 0, 2, 4, 6 in every column, so the mean is 3.
 TEST_P(AttentionOp, RowsThatAMaskHides) {
@@ -84,6 +87,58 @@ TEST_P(AttentionOp, StaleTailOfACacheWithMasks) {
     o.kv_len = {};
     EXPECT_EQ(same(clamped, attention(q, k, v, o), 1e-6), "");
   }
+}
+
+// Keys and values that no query or not every query sees, by causality, a window or a mask, may hold anything.
+TEST_P(AttentionOp, HiddenKeysAndValuesSpoilNothing) {
+  for (DType t : {DType::f32, DType::f16, DType::f64})
+    for (int64_t T : {1, 5}) {
+      const int64_t S = 7;
+      const Tensor q = cast(random({1, 4, T, 8}, 1), t), k = cast(random({1, 2, S, 8}, 2), t), v = cast(random({1, 2, S, 8}, 3), t);
+      // bad[s, c]: NaN and infinities at keys 2 and 6; query i stands at position S - T + i.
+      const Tensor key = reshape(arange(0, double(S), 1, DType::i32, d), {S, 1}), query = reshape(key, {1, S});
+      const auto at = [&](const Tensor& x, double n) { return equal(x, full({}, n, DType::i32, d)); };
+      const Tensor bad = cast(f32({nan_, inf, -inf, nan_, 1, 2, nan_, -inf}, {8}), t);
+      const auto spoil = [&](const Tensor& x, double n) { return where(at(key, n), bad, x); };
+      AttentionOptions o;
+      // Rows first to end - 1 do not see the key n: they are what they are without it, bit for bit.
+      const auto expect_rows = [&](double n, int64_t first, int64_t end) {
+        const Tensor want = slice(attention(q, k, v, o), 2, first, end);
+        const Tensor got = slice(attention(q, spoil(k, n), spoil(v, n), o), 2, first, end);
+        EXPECT_EQ(same(got, want, 0), "") << to_string(t) << " T=" << T << " key " << n << " rows from " << first;
+        EXPECT_EQ(same(slice(attention(q, k, spoil(v, n), o), 2, first, end), want, 0), "") << to_string(t) << " T=" << T;
+      };
+      o.causal = true;
+      if (T > 1) expect_rows(6, 0, T - 1);
+      o.window = 3;
+      expect_rows(2, T - 1, T);  // the last query sees keys 4 to 6
+      if (T > 1) expect_rows(6, 0, T - 1);
+      o = {};
+      o.mask = logical_not(at(query, 2));
+      expect_rows(2, 0, T);
+      o.bias = where(at(query, 2), full({}, nan_, DType::f32, d), random({S}, 4));
+      expect_rows(2, 0, T);
+      o = {};
+      o.mask = Tensor::from<bool>({false}, {1, 1}, d);
+      const Tensor hidden = attention(q, broadcast_to(bad, k.shape()), broadcast_to(bad, v.shape()), o);
+      EXPECT_EQ(same(hidden, zeros(q.shape(), t, d), 0), "");
+    }
+}
+
+// A value that a query sees goes in, whatever it is.
+TEST_P(AttentionOp, InfinitiesThatAreSeenArrive) {
+  const Tensor q = zeros({1, 1, 3, 1}, DType::f32, d), k = zeros({1, 1, 3, 1}, DType::f32, d);
+  AttentionOptions causal;
+  causal.causal = true;
+  const auto rows = [&](std::vector<float> v) { return attention(q, k, f32(v, {1, 1, 3, 1}), causal); };
+  const auto expect = [&](const Tensor& got, std::vector<double> want) {
+    EXPECT_EQ(difference({DType::f32, {1, 1, 3, 1}, {want.begin(), want.end()}}, read(got), {.absolute = 1e-6, .nan_equal = true}), "");
+  };
+  expect(rows({2, 4, 6}), {2, 3, 4});
+  expect(rows({2, inf, 6}), {2, inf, inf});
+  expect(rows({2, -inf, 6}), {2, -inf, -inf});
+  expect(rows({2, inf, -inf}), {2, inf, nan_});
+  expect(rows({2, nan_, inf}), {2, nan_, nan_});
 }
 
 TEST_P(AttentionOp, WindowsLargerThanAllKeysAreCausal) {

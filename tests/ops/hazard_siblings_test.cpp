@@ -12,7 +12,7 @@ namespace tenon::testing {
 namespace {
 
 class HazardSiblings : public HazardFixture {};
-INSTANTIATE_TEST_SUITE_P(Devices, HazardSiblings, ::testing::Values("host", "cpu"), [](const auto& p) { return std::string(p.param); });
+INSTANTIATE_TEST_SUITE_P(Devices, HazardSiblings, hazard_devices, [](const auto& p) { return std::string(p.param); });
 
 TEST_P(HazardSiblings, S1_MasksThatHideARow) {
   const Tensor one = ones({1, 1, 2, 4}, DType::f32, d), v = f32({1, 1, 1, 1, 3, 3, 3, 3}, {1, 1, 2, 4});
@@ -103,7 +103,7 @@ TEST_P(HazardSiblings, D2_BroadcastStatesAreDense) {
 
 // A block goes back when its tensor dies, while the device may still read it: what is written there next must wait.
 TEST_P(HazardSiblings, B1_BlocksAreNotUsedAgainTooEarly) {
-  const Device own = Device::open(GetParam(), 2);
+  const Device own = Device::open(modes::device_of(GetParam()), 2);
   const int64_t n = 1 << 14;
   for (int i = 0; i < 200; ++i) {
     Tensor a = full({n}, i, DType::i32, own) + 0;

@@ -1,4 +1,4 @@
-// Faults that shipped in comparable projects, as named tests on host and cpu. The numbers are derived by hand.
+// Faults that shipped in comparable projects, as named tests on host and cpu, in each mode of lowering. The numbers are derived by hand.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace tenon::testing {
 namespace {
 
 class Hazards : public HazardFixture {};
-INSTANTIATE_TEST_SUITE_P(Devices, Hazards, ::testing::Values("host", "cpu"), [](const auto& p) { return std::string(p.param); });
+INSTANTIATE_TEST_SUITE_P(Devices, Hazards, hazard_devices, [](const auto& p) { return std::string(p.param); });
 
 TEST_P(Hazards, S1_QueryThatSeesNoKeyGivesZeros) {
   const Tensor one = ones({1, 1, 2, 4}, DType::f32, d);

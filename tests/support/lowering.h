@@ -23,6 +23,13 @@ class InLowerMode {
   LowerMode before_;
 };
 
+// Parameters of suites that run in the modes too: a device, or "cpu_generated", "cpu_composed".
+inline std::string device_of(const std::string& parameter) { return parameter.substr(0, parameter.find('_')); }
+inline LowerMode mode_of(const std::string& parameter) {
+  const size_t at = parameter.find('_');
+  return at == std::string::npos ? graph::lower_mode() : graph::lower_mode_from(parameter.c_str() + at + 1);
+}
+
 // Kernels that ran since the census was reset and that are not of the mode, one a line. A kernel that stands alone in
 // its family (sample) is both tuned and generated. Only the cpu has plain kernels: elsewhere the generated ones stand in
 // that place.

@@ -21,6 +21,14 @@ Tensor silu(const Tensor& x) {
   return in_real("silu", x, [](const Tensor& f) { return f * sigmoid_of(f); });
 }
 
+Tensor swiglu(const Tensor& gate, const Tensor& up) {
+  require_float("swiglu", gate);
+  const DType t = promote("swiglu", gate, up);
+  broadcast_shapes("swiglu", gate, up);  // or the error of this op
+  const Tensor f = cast(gate, real_dtype(t));
+  return cast(f * sigmoid_of(f) * cast(up, real_dtype(t)), t);
+}
+
 Tensor softplus(const Tensor& x) {
   return in_real("softplus", x, [](const Tensor& f) { return maximum(f, literal(f, 0)) + log1p(exp(-abs(f))); });
 }

@@ -50,18 +50,19 @@ Tensor pad_axis(const Tensor& x, int64_t a, int64_t before, int64_t after, PadMo
 
 Tensor stack(const std::vector<Tensor>& parts, int64_t axis) {
   if (parts.empty()) throw Error(ErrorCode::invalid_argument, "stack: needs at least one tensor", {.op = "stack"});
-  const int a = normalise_axis("stack", axis, parts[0].rank() + 1);
+  const int a = axis_in("stack", parts[0], axis, 1);
   std::vector<Tensor> expanded;
   for (const Tensor& p : parts) {
     promote("stack", parts[0], p);
-    if (p.shape() != parts[0].shape()) fail_shape("stack", {&parts[0], &p}, "all shapes must be equal");
+    if (const std::string why = disagreement(parts[0].shape(), p.shape()); !why.empty())
+      fail_shape("stack", {&parts[0], &p}, cat("all shapes must be equal; ", why));
     expanded.push_back(expand_dims(p, a));
   }
   return concat(expanded, a);
 }
 
 std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t axis) {
-  const int a = normalise_axis("split", axis, x.rank());
+  const int a = axis_in("split", x, axis);
   int64_t at = 0;
   for (int64_t s : sizes) {
     if (s < 0) fail_argument("split", x, cat("negative size ", s));
@@ -78,7 +79,7 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, in
 }
 
 std::vector<Tensor> split(const Tensor& x, int64_t size, int64_t axis) {
-  const int a = normalise_axis("split", axis, x.rank());
+  const int a = axis_in("split", x, axis);
   if (size <= 0) fail_argument("split", x, cat("the size of a part must be positive, not ", size));
   std::vector<int64_t> sizes(size_t(x.dim(a) / size), size);
   if (x.dim(a) % size != 0 || sizes.empty()) sizes.push_back(x.dim(a) % size);
@@ -100,7 +101,7 @@ Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& widt
 Tensor repeat(const Tensor& x, int64_t repeats, std::optional<int64_t> axis) {
   if (repeats < 0) fail_argument("repeat", x, cat("negative count ", repeats));
   if (!axis) return repeat(reshape(x, {-1}), repeats, 0);
-  const int64_t a = normalise_axis("repeat", *axis, x.rank());
+  const int64_t a = axis_in("repeat", x, *axis);
   Shape wide = x.shape();
   wide.insert(wide.begin() + a + 1, repeats);
   return reshape(broadcast_to(expand_dims(x, a + 1), wide), with_size(x, a, checked_mul(x.dim(a), repeats)));
@@ -123,7 +124,7 @@ Tensor tile(const Tensor& x, const std::vector<int64_t>& repetitions) {
 
 Tensor roll(const Tensor& x, int64_t shift, std::optional<int64_t> axis) {
   if (!axis) return reshape(roll(reshape(x, {-1}), shift, 0), x.shape());
-  const int a = normalise_axis("roll", *axis, x.rank());
+  const int a = axis_in("roll", x, *axis);
   const int64_t n = x.dim(a), s = n == 0 ? 0 : (shift % n + n) % n;
   if (s == 0) return x;
   return concat({slice(x, a, n - s, n), slice(x, a, 0, n - s)}, a);

@@ -73,7 +73,7 @@ Tensor take_along_axis(const Tensor& x, const Tensor& indices, int64_t axis) {
   if (!is_integer(indices.dtype())) fail_dtype("take_along_axis", {&x, &indices}, "indices must be integers");
   if (is_quantised(x.dtype())) fail_dtype("take_along_axis", {&x, &indices}, "cast() a quantised tensor first");
   if (x.rank() != indices.rank()) fail_shape("take_along_axis", {&x, &indices}, "both must have the same number of axes");
-  const int a = normalise_axis("take_along_axis", axis, x.rank());
+  const int a = axis_in("take_along_axis", x, axis);
   Shape shape = indices.shape();
   for (int64_t i = 0; i < x.rank(); ++i) {
     if (i == a || x.dim(i) == shape[size_t(i)] || x.dim(i) == 1) continue;

@@ -212,7 +212,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int64_t>& a
   for (int64_t i = 0; i < b.rank(); ++i) right.labels.push_back(int(a.rank() + i));
   std::vector<int> used;
   for (size_t i = 0; i < a_axes.size(); ++i) {
-    const int p = normalise_axis("tensordot", a_axes[i], a.rank()), q = normalise_axis("tensordot", b_axes[i], b.rank());
+    const int p = axis_in("tensordot", a, a_axes[i]), q = axis_in("tensordot", b, b_axes[i]);
     if (contains(used, p) || right.labels[size_t(q)] < a.rank()) fail_shape("tensordot", {&a, &b}, "an axis is named twice");
     if (a.dim(p) != b.dim(q)) fail_shape("tensordot", {&a, &b}, cat("axis ", p, " of the first (", a.dim(p), ") and axis ", q, " of the second (", b.dim(q), ") differ"));
     used.push_back(p);

@@ -17,7 +17,8 @@ template <class F>
 Tensor elementwise_loss(const char* op, const Tensor& input, const Tensor& target, Reduction reduction, F&& f) {
   const DType t = promote(op, input, target);
   if (!is_float(t)) fail_dtype(op, {&input, &target}, "needs floats; cast() first");
-  if (input.shape() != target.shape()) fail_shape(op, {&input, &target}, "input and target must have the same shape");
+  if (const std::string why = disagreement(input.shape(), target.shape()); !why.empty())
+    fail_shape(op, {&input, &target}, cat("input and target must have the same shape; ", why));
   const Tensor loss = f(cast(input, real_dtype(t)), cast(target, real_dtype(t)));
   if (reduction == Reduction::none) return cast(loss, t);
   return cast(reduction == Reduction::sum ? sum(loss) : mean(loss), t);
@@ -74,7 +75,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
   Shape rows = logits.shape();
   if (rows.empty()) fail_shape("cross_entropy", {&logits, &targets}, "logits need a last axis of classes");
   rows.pop_back();
-  if (targets.shape() != rows) fail_shape("cross_entropy", {&logits, &targets}, "targets must have the logits' shape without the last axis");
+  if (targets.shape() != rows)
+    fail_shape("cross_entropy", {&logits, &targets}, cat("targets must be ", to_string(rows), ", the logits' shape without the last axis"));
   const int64_t classes = logits.dim(-1);
   if (classes > (int64_t(1) << 31)) throw Error(ErrorCode::unsupported, cat("cross_entropy: ", classes, " classes, at most 2^31"), {.op = "cross_entropy"});
   if (o.weight.defined()) require_float("cross_entropy", o.weight);

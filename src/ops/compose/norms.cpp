@@ -12,7 +12,8 @@ void check_channels(const char* op, const Tensor& x, const Tensor& weight) {
   require_float(op, x);
   require_float(op, weight);
   if (x.rank() < 1 || weight.rank() != 1 || weight.dim(0) != x.dim(-1))
-    fail_shape(op, {&x, &weight}, "weight and bias must be [C] for x: [.., C]");
+    fail_shape(op, {&x, &weight}, cat("weight and bias must be [C] for x: [.., C]",
+                                      x.rank() < 1 ? std::string() : cat(", here [", x.dim(-1), "]")));
 }
 
 Tensor row_mean(const Tensor& x) {
@@ -52,7 +53,8 @@ Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& weight, const T
   for (const Tensor* t : {&weight, &bias}) {
     if (!t->defined()) continue;
     require_float("group_norm", *t);
-    if (t->shape() != Shape{x.dim(1)}) fail_shape("group_norm", {&x, t}, "weight and bias must be [C] for x: [N, C, ..]");
+    if (t->shape() != Shape{x.dim(1)})
+      fail_shape("group_norm", {&x, t}, cat("weight and bias must be [C] for x: [N, C, ..], here [", x.dim(1), "]"));
   }
   // The axes of a group stay apart, so that the statistics and the result have the same ones.
   Shape split = x.shape(), channel(size_t(x.rank()) - 1, 1);

@@ -17,7 +17,7 @@ Tensor linear_general(const Tensor& x, const Tensor& weight, const std::vector<i
   for (int64_t i = 0; i < x.rank(); ++i) left.labels.push_back(int(i));
   for (int64_t i = 0; i < weight.rank(); ++i) right.labels.push_back(int(x.rank() + i));
   for (int64_t i = 0; i < summed; ++i) {
-    const int a = normalise_axis("linear_general", axes[size_t(i)], x.rank());
+    const int a = axis_in("linear_general", x, axes[size_t(i)]);
     if (contains(right.labels, a)) fail_shape("linear_general", {&x, &weight}, cat("axis ", a, " is named twice"));
     if (x.dim(a) != weight.dim(i)) fail_shape("linear_general", {&x, &weight}, cat("axis ", a, " of x (", x.dim(a), ") and axis ", i, " of the weight (", weight.dim(i), ") differ"));
     right.labels[size_t(i)] = a;

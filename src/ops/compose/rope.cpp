@@ -8,11 +8,12 @@ namespace tenon {
 using namespace ops;
 
 Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, RopePairing pairing) {
-  const bool shapes_ok = x.rank() >= 2 && x.dim(-1) % 2 == 0 && cos.shape() == Shape{x.dim(-2), x.dim(-1) / 2} && sin.shape() == cos.shape();
-  if (!shapes_ok) fail_shape("rope", {&x, &cos, &sin}, "x must be [.., T, D] with even D, cos and sin [T, D/2]");
+  if (x.rank() < 2 || x.dim(-1) % 2 != 0) fail_shape("rope", {&x, &cos, &sin}, "x must be [.., T, D] with even D");
+  const int64_t T = x.dim(-2), half = x.dim(-1) / 2;
+  if (cos.shape() != Shape{T, half} || sin.shape() != cos.shape())
+    fail_shape("rope", {&x, &cos, &sin}, cat("cos and sin must be [T, D/2] = ", to_string(Shape{T, half})));
   for (const Tensor* t : {&cos, &sin})
     if (t->dtype() != DType::f32 && t->dtype() != DType::f64) fail_dtype("rope", {&x, &cos, &sin}, "cos and sin must be f32 or f64");
-  const int64_t T = x.dim(-2), half = x.dim(-1) / 2;
   const bool is_half = pairing == RopePairing::half;
   return in_real("rope", x, [&](const Tensor& f) {
     Shape split = x.shape();

@@ -12,7 +12,7 @@ namespace {
 
 int64_t axis_of(const char* op, const Tensor& x, int64_t axis) {
   require_float(op, x);
-  return x.rank() == 0 ? 0 : normalise_axis(op, axis, x.rank());
+  return x.rank() == 0 ? 0 : axis_in(op, x, axis);
 }
 
 // The row's maximum, kept; finite where it is -inf, so that x - m stays -inf and no NaN arises.
