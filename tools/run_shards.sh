@@ -4,14 +4,14 @@
 #   tools/run_shards.sh LOGS PROGRAM [FILTER]
 #
 # One process runs many tests: starting one for each costs more than most tests do. A shard that takes over TENON_TEST_LIMIT
-# seconds (600) is stopped and counts as failed. Logs go to the folder LOGS.
+# seconds (600) is stopped and counts as failed. TENON_TEST_SHARDS sets their number (5 for each job). Logs go to the folder LOGS.
 set -uo pipefail
 
 logs=${1:?usage: tools/run_shards.sh LOGS PROGRAM [FILTER]}
 program=${2:?usage: tools/run_shards.sh LOGS PROGRAM [FILTER]}
 filter=${3:-*}
 jobs=${JOBS:-2}
-shards=$((jobs * 5))
+shards=${TENON_TEST_SHARDS:-$((jobs * 5))}
 rm -rf "$logs" && mkdir -p "$logs"
 
 shard() {  # INDEX

@@ -28,16 +28,13 @@ run() {  # LOG FILTER [VARIABLE=VALUE...]
   env "${@:3}" "$build/tests/tenon_tests" --gtest_filter="$2" >"$logs/$1.log" 2>&1
 }
 
-shards=${JOBS:-2} running=() failed=0
-for ((i = 0; i < shards; ++i)); do
-  run "$i" "$filter" GTEST_TOTAL_SHARDS="$shards" GTEST_SHARD_INDEX="$i" &
-  running+=($!)
-done
-for process in "${running[@]}"; do wait "$process" || failed=1; done
+failed=0
+# One shard a job: each plans all of its cases first, and the more it has the fuller are its files of kernels.
+TENON_TEST_SHARDS=${JOBS:-2} TENON_TEST_LIMIT=7200 tools/run_shards.sh "$logs/cases" "$build/tests/tenon_tests" "$filter" || failed=1
 # Its kernels are among those that were compiled by then.
 run coverage 'OpTable.CommittedCoverageIsWhatRuns' || failed=1
 run more 'Soak.*:BigMemory.*' TENON_TEST_SOAK=${TENON_TEST_SOAK:-25} || failed=1
-for log in "$logs"/*.log; do
+for log in "$logs"/cases/*.log "$logs"/*.log; do
   [ "$failed" = 0 ] || grep -A 6 "Failure$" "$log" | head -n 60
   grep -E "SAMPLE|FAILED|PASSED" "$log" | tail -n 20
 done

@@ -52,8 +52,10 @@ Source emit(const KernelDesc& desc, const Target& target) {
   return out;
 }
 
+int capability_of(const std::string& architecture) { return std::atoi(architecture.c_str() + (architecture.find('_') + 1)); }
+
 Target target_of(const std::string& architecture) {
-  const int capability = std::atoi(architecture.c_str() + (architecture.find('_') + 1));
+  const int capability = capability_of(architecture);
   int64_t shared = 64 << 10;  // compute capability 7.5
   if (capability == 80 || capability == 87) shared = 163 << 10;
   else if (capability >= 81 && capability < 90) shared = 99 << 10;

@@ -41,6 +41,9 @@ struct Source {
 };
 Source emit(const KernelDesc& desc, const Target& target);
 
+// 10 * major + minor of "sm_90a" or "compute_75"; 0 where the text says none.
+int capability_of(const std::string& architecture);
+
 // What emit() needs to know of an architecture ("sm_90a", "compute_75") when there is no device to ask.
 Target target_of(const std::string& architecture);
 

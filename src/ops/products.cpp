@@ -114,19 +114,6 @@ Tensor with_bias(const Tensor& y, const Tensor& bias) {
   return y + cast(bias, y.dtype());
 }
 
-// Axes in front of the last two, broadcast; counted from the end they are axis -3 and so on.
-Shape batch_of(const Tensor& a, const Tensor& b, Shape x, Shape y) {
-  x.insert(x.begin(), size_t(std::max<int64_t>(0, int64_t(y.size()) - int64_t(x.size()))), 1);
-  y.insert(y.begin(), x.size() - y.size(), 1);
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (x[i] != y[i] && x[i] != 1 && y[i] != 1)
-      fail_shape("matmul", {&a, &b},
-                 cat("sizes ", x[i], " and ", y[i], " of axis ", int64_t(i) - int64_t(x.size()) - 2, " do not broadcast"));
-    if (x[i] == 1) x[i] = y[i];
-  }
-  return x;
-}
-
 Tensor with_leading_axis(const Tensor& x, bool one_d, int64_t axis) { return one_d ? expand_dims(x, axis) : x; }
 
 }  // namespace
@@ -140,7 +127,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (x.dim(-1) != y.dim(-2)) fail_shape("matmul", {&a, &b}, cat("the last axis of the first (", x.dim(-1), ") must be the ", column ? "first" : "second-last", " of the second (", y.dim(-2), ")"));
   const int64_t M = x.dim(-2), K = x.dim(-1), N = y.dim(-1);
   Shape bx(x.shape().begin(), x.shape().end() - 2), by(y.shape().begin(), y.shape().end() - 2);
-  const Shape batch = batch_of(a, b, bx, by);
+  const Shape batch = broadcast_leading("matmul", a, b, bx, by, 2);
   auto shaped = [&](int64_t p, int64_t q) { Shape s = batch; s.push_back(p); s.push_back(q); return s; };
   Tensor l = broadcast_to(x, shaped(M, K)), r = broadcast_to(y, shaped(K, N));
   const Shape full_shape = shaped(M, N);

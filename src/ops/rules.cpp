@@ -93,12 +93,15 @@ DType promote(const char* op, const Tensor& a, const Tensor& b) {
 }
 
 Shape broadcast_shapes(const char* op, const Tensor& a, const Tensor& b) {
-  const Shape &x = a.shape(), &y = b.shape();
+  return broadcast_leading(op, a, b, a.shape(), b.shape(), 0);
+}
+
+Shape broadcast_leading(const char* op, const Tensor& a, const Tensor& b, const Shape& x, const Shape& y, int64_t left_out) {
   Shape out(std::max(x.size(), y.size()));
   for (size_t i = 0; i < out.size(); ++i) {  // from the last axis
     const int64_t p = i < x.size() ? x[x.size() - 1 - i] : 1, q = i < y.size() ? y[y.size() - 1 - i] : 1;
     if (p != q && p != 1 && q != 1)
-      fail_shape(op, {&a, &b}, cat("sizes ", p, " and ", q, " of axis ", -int64_t(i) - 1, " do not broadcast"));
+      fail_shape(op, {&a, &b}, cat("sizes ", p, " and ", q, " of axis ", -int64_t(i) - 1 - left_out, " do not broadcast"));
     out[out.size() - 1 - i] = p == 1 ? q : p;
   }
   return out;

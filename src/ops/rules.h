@@ -26,6 +26,8 @@ void require_one_device(const char* op, std::initializer_list<const Tensor*> inp
 // when the device has not it.
 DType promote(const char* op, const Tensor& a, const Tensor& b);
 Shape broadcast_shapes(const char* op, const Tensor& a, const Tensor& b);
+// The same of x and y, the shapes of a and b without their last `left_out` axes.
+Shape broadcast_leading(const char* op, const Tensor& a, const Tensor& b, const Shape& x, const Shape& y, int64_t left_out);
 NodeRef broadcast(const NodeRef& x, const Shape& shape);  // x's shape must fit
 
 // A number of C++ code as a tensor like `x` (its dtype, 0-d): 0, 1, -1, 2 and 0.5 are structure, others run-time.

@@ -12,8 +12,8 @@ inline uint64_t sample_every() {
   return n && *n ? std::max<uint64_t>(1, std::strtoull(n, nullptr, 10)) : 1;
 }
 
-// Takes the first of what is counted, and one in every n after it. An n that divides no loop's length visits every value of
-// each loop.
+// Takes the first of what is counted, and one in every n after it. An n without a common factor with the loops' lengths
+// visits every value of each loop.
 class Sampled {
  public:
   bool take() { return count_++ % every_ == 0; }

@@ -1,7 +1,6 @@
 #include "backends/cuda/images.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/cat.h"
 #include "tenon/error.h"
@@ -11,12 +10,9 @@ namespace {
 
 const std::string binary = "sm_", portable = "compute_";
 
-// Of the digits after the underscore, or of the whole text where there is none.
-int capability_of(const std::string& architecture) { return std::atoi(architecture.c_str() + (architecture.find('_') + 1)); }
-
 // The better the larger; 0: the device cannot run it.
 int rank(const std::string& architecture, int capability) {
-  const int made_for = capability_of(architecture);
+  const int made_for = codegen::capability_of(architecture);
   if (made_for <= 0 || made_for > capability) return 0;
   if (architecture.starts_with(portable)) return made_for;
   if (!architecture.starts_with(binary)) return 0;

@@ -65,12 +65,6 @@ std::string with_entries(const std::string& text, const std::string& hash) {
   return out.append(text, done, text.npos);
 }
 
-bool has_kernel(const std::string& text) {
-  bool found = false;
-  for_each_match(text, "__global__", kernel_pattern(), [&](size_t, const std::smatch&) { found = true; });
-  return found;
-}
-
 // Where a text that has a prelude begins with what is its own.
 const std::string kernels_own = "\nnamespace tenon {\nnamespace gpu {\n";
 
@@ -116,7 +110,7 @@ std::string translation_unit(const std::map<std::string, Image>& images) {
     const size_t opened = image.text.rfind(kernels_own);
     // A text with kernels in several parts shares nothing: what stands before the last part holds kernels too.
     const std::string head = image.text.substr(0, opened == image.text.npos ? 0 : opened);
-    const size_t common = head.empty() || has_kernel(head) ? 0 : opened + 1;
+    const size_t common = head.empty() || !kernels_of(head).empty() ? 0 : opened + 1;
     const auto line = std::count(image.text.begin(), image.text.begin() + int64_t(common), '\n') + 1;
     std::string& unit = units[image.text.substr(0, common)];
     const std::string own = with_entries(host_text(image.text.substr(common)), hash);
